@@ -18,20 +18,20 @@ pub(crate) fn require_memory(block: *mut u8, bytes: usize) -> *mut u8 {
 
 #[cold]
 fn abort_out_of_memory(bytes: usize) -> ! {
-    let mut message = Message {
+    let mut message = FailureMessage {
         text: [0; MESSAGE_BYTES_MAX],
-        length: 0,
+        message_bytes: 0,
     };
     // What does not fit is left out.
-    let _ = describe(&mut message, bytes);
+    let _ = write_message(&mut message, bytes);
     // SAFETY: the bytes are those of the message; nothing of this process runs again.
     unsafe {
-        libc::write(2, message.text.as_ptr().cast(), message.length);
+        libc::write(2, message.text.as_ptr().cast(), message.message_bytes);
         libc::_exit(1)
     }
 }
 
-fn describe(message: &mut Message, bytes: usize) -> fmt::Result {
+fn write_message(message: &mut FailureMessage, bytes: usize) -> fmt::Result {
     // The type of a limit's number is not the same in every C library.
     let limit_bytes = |limit| {
         let mut found = libc::rlimit {
@@ -65,17 +65,17 @@ fn describe(message: &mut Message, bytes: usize) -> fmt::Result {
     )
 }
 
-struct Message {
+struct FailureMessage {
     text: [u8; MESSAGE_BYTES_MAX],
-    length: usize,
+    message_bytes: usize,
 }
 
-impl Write for Message {
+impl Write for FailureMessage {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = &mut self.text[self.length..];
+        let room = &mut self.text[self.message_bytes..];
         let length = text.len().min(room.len());
         room[..length].copy_from_slice(&text.as_bytes()[..length]);
-        self.length += length;
+        self.message_bytes += length;
         Ok(())
     }
 }

@@ -101,8 +101,8 @@ impl CacheVerdict {
             return Self::NotApplicable;
         }
         result
-            .kept()
-            .map(|repetition| Self::from_repetition(repetition, result.cache))
+            .kept_repetitions()
+            .map(|repetition| Self::from_repetition(repetition, result.cache_mode))
             .max()
             .unwrap_or(Self::NotApplicable)
     }
@@ -113,7 +113,7 @@ impl CacheVerdict {
     /// reads of one block). For it the residency *before* the run counts, and a low share from
     /// storage alone is no fault.
     pub fn from_repetition(repetition: &Repetition, mode: CacheMode) -> Self {
-        let read_bytes = repetition.total(|worker| worker.read_bytes);
+        let read_bytes = repetition.sum_over_workers(|worker| worker.read_bytes);
         if read_bytes == 0 {
             return Self::NotApplicable;
         }
@@ -170,11 +170,11 @@ impl Serialize for CacheVerdict {
 }
 
 fn resident_share_before(residency: Residency) -> f64 {
-    residency.before_bytes as f64 / residency.file_bytes as f64
+    residency.resident_before_bytes as f64 / residency.file_bytes as f64
 }
 
 fn resident_share_after(residency: Residency) -> f64 {
-    residency.after_bytes as f64 / residency.file_bytes as f64
+    residency.resident_after_bytes as f64 / residency.file_bytes as f64
 }
 
 /// Returns the bytes that storage delivered for all workers; `None` unless the kernel accounts them
@@ -191,7 +191,7 @@ fn storage_bytes(repetition: &Repetition) -> Option<u64> {
 /// accounting, else from the share that was not resident before. Read-ahead beyond the requested
 /// bytes counts as 1. `None` where nothing was read or the system reports neither figure.
 pub fn device_share(repetition: &Repetition) -> Option<f64> {
-    let read_bytes = repetition.total(|worker| worker.read_bytes);
+    let read_bytes = repetition.sum_over_workers(|worker| worker.read_bytes);
     if read_bytes == 0 {
         return None;
     }

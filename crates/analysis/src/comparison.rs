@@ -29,7 +29,7 @@ use crate::statistics::interleaved::DecisionLimits;
 use crate::statistics::median;
 use crate::statistics::shape::SeriesShape;
 use crate::summary::ResultSummary;
-use diskperf_timeline::{CacheMode, ProgramResult, Repetition, Run, RunState, World};
+use diskperf_timeline::{CacheMode, MeasuredWorld, ProgramResult, Repetition, Run, RunState};
 use judgement::{judge_exact_figures, judge_repetitions};
 use pairing::ResultPairing;
 use serde::Serialize;
@@ -165,7 +165,7 @@ pub struct RunName {
     #[serde(rename = "differs")]
     pub differences: Vec<String>,
     /// World of the run: real storage of the host, or a model.
-    pub world: World,
+    pub world: MeasuredWorld,
     /// State of the run, finished or not.
     #[serde(flatten)]
     pub state: RunState,
@@ -326,9 +326,9 @@ pub fn compare_with_terms(runs: &[Run], terms: &ComparisonTerms) -> Comparison {
             comparison.unpaired_results.push(UnpairedResult {
                 run_index: run,
                 run_index_without: missing_in,
-                key: result.key(),
-                title: result.title(),
-                filesystem: result.filesystem.clone(),
+                key: result.result_key(),
+                title: result.display_title(),
+                filesystem: result.filesystem_type.clone(),
             });
         };
         pairing.base_only.iter().for_each(|one| lone(one, 0, run));
@@ -345,11 +345,11 @@ fn name_runs(runs: &[Run]) -> Vec<RunName> {
 
 fn name_run(run: &Run, differs: Vec<String>) -> RunName {
     RunName {
-        id: run.id.clone(),
-        label: run.label.clone(),
-        suite: run.suite.clone(),
-        target: run.target.clone(),
-        measured_target: run.measured(),
+        id: run.run_id.clone(),
+        label: run.user_label.clone(),
+        suite: run.suite_name.clone(),
+        target: run.target_label.clone(),
+        measured_target: run.measured_description(),
         differences: differs,
         world: run.world,
         state: run.state.clone(),
@@ -394,7 +394,7 @@ impl<'a> Candidate<'a> {
         );
         let past_cache = [base, other]
             .iter()
-            .all(|one| one.cache == CacheMode::Direct);
+            .all(|one| one.cache_mode == CacheMode::Direct);
         let of = |quantity| Self {
             run_index: run,
             runs,
@@ -405,7 +405,11 @@ impl<'a> Candidate<'a> {
             base_side: build_side(base, &summaries.0, (quantity, basis)),
             other_side: build_side(other, &summaries.1, (quantity, basis)),
         };
-        let quantities = Quantity::common_quantities(base.kept(), other.kept(), past_cache);
+        let quantities = Quantity::common_quantities(
+            base.kept_repetitions(),
+            other.kept_repetitions(),
+            past_cache,
+        );
         quantities.into_iter().map(of).collect()
     }
 
@@ -432,7 +436,7 @@ impl<'a> Candidate<'a> {
             ComparisonBasis::MedianBlock => {
                 let common = BlockPair::pair_blocks(self.base, self.other, self.quantity);
                 let asked = self.runs.0.interleaved.as_ref();
-                let asked = asked.and_then(|arm| arm.min_effect);
+                let asked = asked.and_then(|arm| arm.effect_min);
                 let asked = asked.map(|min_effect| DecisionLimits {
                     effect_share_min: min_effect,
                 });
@@ -458,8 +462,8 @@ impl<'a> Candidate<'a> {
         };
         ResultPair {
             run_index: self.run_index,
-            program_key: self.other.key(),
-            title: self.other.title(),
+            program_key: self.other.result_key(),
+            title: self.other.display_title(),
             quantity: self.quantity,
             basis: self.basis,
             base,
@@ -475,7 +479,10 @@ impl<'a> Candidate<'a> {
 fn choose_basis((base, other): (&Run, &Run)) -> ComparisonBasis {
     if is_same_run(base, other) {
         ComparisonBasis::SameModelledRun
-    } else if [base, other].iter().all(|run| run.world == World::Model) {
+    } else if [base, other]
+        .iter()
+        .all(|run| run.world == MeasuredWorld::Model)
+    {
         ComparisonBasis::ExactFigures
     } else if are_ab_partners(base, other) {
         ComparisonBasis::MedianBlock
@@ -485,13 +492,13 @@ fn choose_basis((base, other): (&Run, &Run)) -> ComparisonBasis {
 }
 
 fn is_same_run(base: &Run, other: &Run) -> bool {
-    base.id == other.id && base.results == other.results
+    base.run_id == other.run_id && base.results == other.results
 }
 
 fn are_ab_partners(base: &Run, other: &Run) -> bool {
     let names_partner = |run: &Run, partner: &Run| {
         let interleaved = run.interleaved.as_ref();
-        interleaved.is_some_and(|one| one.partner == partner.id)
+        interleaved.is_some_and(|one| one.partner_run_id == partner.run_id)
     };
     names_partner(base, other) && names_partner(other, base)
 }
@@ -499,7 +506,7 @@ fn are_ab_partners(base: &Run, other: &Run) -> bool {
 /// Returns the speeds of the kept repetitions in the order of running. A repetition that moved
 /// nothing or took no time has no speed.
 fn list_speeds(result: &ProgramResult, quantity: Quantity) -> Vec<f64> {
-    let kept = result.kept();
+    let kept = result.kept_repetitions();
     kept.filter_map(|one| quantity.speed_of_repetition(one))
         .collect()
 }
@@ -521,8 +528,8 @@ fn build_side(
         p99_us: p99_us(summary),
         cpu_percent: summary.cpu_percent,
         kept_count: summary.kept_count,
-        filesystem: result.filesystem.clone(),
-        drive_count: result.drives,
+        filesystem: result.filesystem_type.clone(),
+        drive_count: result.drive_count,
         size_bytes: result.size_bytes,
         cache: summary.cache,
         unwritten_share: summary.unwritten_share,
@@ -534,9 +541,10 @@ fn build_side(
         },
         repetitions_kb_per_s: match quantity {
             Quantity::KbPerS | Quantity::DurableKbPerS => repetitions.clone(),
-            Quantity::Iops | Quantity::ResponseP50Us | Quantity::ResponseP99Us => {
-                result.kept().map(Repetition::kb_per_s).collect()
-            }
+            Quantity::Iops | Quantity::ResponseP50Us | Quantity::ResponseP99Us => result
+                .kept_repetitions()
+                .map(Repetition::kb_per_s)
+                .collect(),
         },
         repetition_figures: repetitions,
     };

@@ -21,7 +21,7 @@ pub mod words;
 
 pub use buffered::BufferHits;
 use diskperf_timeline::block::Operation;
-use diskperf_timeline::ledger::Entry;
+use diskperf_timeline::ledger::LedgerEntry;
 use diskperf_timeline::trace::{TracedProcess, TracedRequest};
 use diskperf_timeline::{Deadline, Ledger, Nanoseconds, Stage, Trace};
 pub use parts::DriveTimeParts;
@@ -154,7 +154,7 @@ pub struct DriveAccount {
     /// Duration of one revolution of the drive in nanoseconds.
     pub revolution_ns: f64,
     /// Times of the drive's actuator and platters by activity, for requests or in the background.
-    pub stage_entries: Vec<Entry>,
+    pub stage_entries: Vec<LedgerEntry>,
     /// Times of the actuator and the platters, for requests or in the background.
     pub time_parts: DriveTimeParts,
     /// Time in which the drive was idle.
@@ -165,7 +165,7 @@ impl DriveAccount {
     /// Returns the time that the drive's requests spent in the selected stages.
     pub fn total_time_in_stages(&self, which: impl Fn(Stage) -> bool) -> Nanoseconds {
         let entries = self.stage_entries.iter().filter(|entry| which(entry.stage));
-        entries.map(|entry| entry.ns).sum()
+        entries.map(|entry| entry.duration).sum()
     }
 }
 
@@ -279,9 +279,9 @@ impl TimeAccount {
         let ledger = build_ledger(&trace.processes, from, until);
         let elapsed = until.since(from);
         assert!(
-            ledger.total() == elapsed,
+            ledger.total_duration() == elapsed,
             "a ledger of {:?} is not one of {elapsed:?}",
-            ledger.total()
+            ledger.total_duration()
         );
         let programs = match trace.processes.as_slice() {
             [_] => Vec::new(),
@@ -304,18 +304,26 @@ impl TimeAccount {
 /// Returns the first start and the last end of the timed parts in a trace; `None` where no program
 /// was timed.
 pub fn timed_window(trace: &Trace) -> Option<(Nanoseconds, Nanoseconds)> {
-    let from = trace.processes.iter().map(|process| process.opened).min()?;
-    let until = trace.processes.iter().map(TracedProcess::ended).max()?;
+    let from = trace
+        .processes
+        .iter()
+        .map(|process| process.account_start)
+        .min()?;
+    let until = trace
+        .processes
+        .iter()
+        .map(TracedProcess::account_end)
+        .max()?;
     Some((from, until))
 }
 
 fn build_program_ledger(process: &TracedProcess) -> ProgramLedger {
     let mut table = [0; Stage::COUNT];
-    for (stage, from, until) in process.parts() {
+    for (stage, from, until) in process.stage_intervals() {
         table[stage.index()] += until.0 - from.0;
     }
     ProgramLedger {
-        elapsed: process.ended().since(process.opened),
+        elapsed: process.account_end().since(process.account_start),
         ledger: Ledger::from_table(&table),
     }
 }
@@ -325,20 +333,22 @@ fn build_ledger(processes: &[TracedProcess], from: Nanoseconds, until: Nanosecon
     let mut table = [0; Stage::COUNT];
     let mut at = until;
     while at > from {
-        let before = processes.iter().filter(|process| process.opened < at);
+        let before = processes
+            .iter()
+            .filter(|process| process.account_start < at);
         let process = before
             .max_by_key(|process| {
-                let end = process.ended().min(at);
-                (end, std::cmp::Reverse(process.opened))
+                let end = process.account_end().min(at);
+                (end, std::cmp::Reverse(process.account_start))
             })
             .expect("some program began before");
-        let end = process.ended().min(at);
+        let end = process.account_end().min(at);
         // Where no program runs, the next has not begun of its own will.
         table[Stage::Think.index()] += at.0 - end.0;
-        for (stage, start, stop) in process.parts() {
+        for (stage, start, stop) in process.stage_intervals() {
             table[stage.index()] += stop.min(end).0.saturating_sub(start.0);
         }
-        at = process.opened;
+        at = process.account_start;
     }
     Ledger::from_table(&table)
 }
@@ -349,10 +359,12 @@ fn clip_request_parts(
     from: Nanoseconds,
     until: Nanoseconds,
 ) -> impl Iterator<Item = (Stage, Nanoseconds, Nanoseconds)> + '_ {
-    request.parts().filter_map(move |(stage, start, stop)| {
-        let (start, stop) = (start.max(from), stop.min(until));
-        (start < stop).then_some((stage, start, stop))
-    })
+    request
+        .stage_intervals()
+        .filter_map(move |(stage, start, stop)| {
+            let (start, stop) = (start.max(from), stop.min(until));
+            (start < stop).then_some((stage, start, stop))
+        })
 }
 
 /// Distance in nanoseconds from a whole number of revolutions, below which a rotational wait does
@@ -366,8 +378,8 @@ fn find_missed_deadlines(
 ) -> Vec<MissedDeadline> {
     let mut found: Vec<(Deadline, u64, u64, Vec<u64>)> = Vec::new();
     for request in &trace.requests {
-        let revolution = trace.drives[request.drive as usize].revolution_ns;
-        for (stage, start, stop) in request.parts() {
+        let revolution = trace.drives[request.drive_index as usize].revolution_ns;
+        for (stage, start, stop) in request.stage_intervals() {
             let Stage::MissedRevolution(deadline) = stage else {
                 continue;
             };
@@ -416,13 +428,13 @@ fn account_drive(trace: &Trace, drive: u32, from: Nanoseconds, until: Nanosecond
     let mut table = [0; Stage::COUNT];
     let mut sizes: std::collections::BTreeMap<u64, u64> = std::collections::BTreeMap::new();
     let mut requests = 0;
-    for request in trace.requests.iter().filter(|one| one.drive == drive) {
+    for request in trace.requests.iter().filter(|one| one.drive_index == drive) {
         for (stage, start, stop) in clip_request_parts(request, from, until) {
             table[stage.index()] += stop.0 - start.0;
         }
-        if (from..=until).contains(&request.completed()) {
+        if (from..=until).contains(&request.completed_at()) {
             requests += 1;
-            let bytes = u64::from(request.sectors) * u64::from(of.sector_bytes);
+            let bytes = u64::from(request.sector_count) * u64::from(of.sector_bytes);
             *sizes.entry(bytes).or_default() += 1;
         }
     }

@@ -4,8 +4,9 @@ pub(crate) mod load;
 
 use diskperf_timeline::units::{KIB, MIB};
 use diskperf_timeline::{
-    CacheMode, Device, Environment, Filesystem, Nanoseconds, Overhead, Place, ProgramResult,
-    Protocol, Repetition, Residency, Run, RunState, Statistic, WorkerMeasure, World,
+    CacheMode, Device, Environment, Filesystem, MeasuredWorld, Nanoseconds, Overhead,
+    ProgramResult, Protocol, Repetition, Residency, Run, RunState, SummaryStatistic,
+    TargetDescription, WorkerMeasure,
 };
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -16,16 +17,16 @@ pub(crate) fn read_repetition(size_bytes: u64, kb_per_s: f64, cpu_percent: f64) 
     let cpu_ns = elapsed_ns * cpu_percent / 100.0;
     let calls = size_bytes / 8192;
     let mut worker = WorkerMeasure {
-        elapsed: Nanoseconds(elapsed_ns as u64),
-        cpu: Nanoseconds((cpu_ns * 0.1) as u64 + (cpu_ns * 0.9) as u64),
-        user: Nanoseconds((cpu_ns * 0.1) as u64),
-        system: Nanoseconds((cpu_ns * 0.9) as u64),
+        elapsed_time: Nanoseconds(elapsed_ns as u64),
+        cpu_time: Nanoseconds((cpu_ns * 0.1) as u64 + (cpu_ns * 0.9) as u64),
+        user_cpu_time: Nanoseconds((cpu_ns * 0.1) as u64),
+        system_cpu_time: Nanoseconds((cpu_ns * 0.9) as u64),
         payload_bytes: size_bytes,
         read_bytes: size_bytes,
-        calls,
-        voluntary_switches: 12,
-        involuntary_switches: 3,
-        minor_faults: 2,
+        call_count: calls,
+        voluntary_switch_count: 12,
+        involuntary_switch_count: 3,
+        minor_fault_count: 2,
         storage_read_bytes: Some(size_bytes),
         ..WorkerMeasure::default()
     };
@@ -39,8 +40,8 @@ pub(crate) fn read_repetition(size_bytes: u64, kb_per_s: f64, cpu_percent: f64) 
         workers: vec![worker],
         residency: Some(Residency {
             file_bytes: size_bytes,
-            before_bytes: 0,
-            after_bytes: size_bytes,
+            resident_before_bytes: 0,
+            resident_after_bytes: size_bytes,
         }),
         ..Repetition::default()
     }
@@ -50,7 +51,7 @@ pub(crate) fn read_repetition(size_bytes: u64, kb_per_s: f64, cpu_percent: f64) 
 pub(crate) fn write_repetition(size_bytes: u64, kb_per_s: f64, cpu_percent: f64) -> Repetition {
     let mut repetition = read_repetition(size_bytes, kb_per_s, cpu_percent);
     let worker = &mut repetition.workers[0];
-    worker.durable = Some(Nanoseconds(3 * worker.elapsed.0));
+    worker.durable_time = Some(Nanoseconds(3 * worker.elapsed_time.0));
     worker.written_bytes = std::mem::take(&mut worker.read_bytes);
     worker.storage_read_bytes = Some(0);
     std::mem::swap(&mut worker.read_latency, &mut worker.write_latency);
@@ -63,17 +64,17 @@ pub(crate) fn build_result(program: &str, row: u32, repetitions: Vec<Repetition>
         program: program.to_owned(),
         parameters: [("block_bytes".to_owned(), "8192".to_owned())].into(),
         distinguishing: Vec::new(),
-        row,
-        drives: 1,
-        filesystem: "ext4/4096".to_owned(),
+        table_row: row,
+        drive_count: 1,
+        filesystem_type: "ext4/4096".to_owned(),
         size_bytes: 8 * MIB,
-        cache: CacheMode::Cold,
+        cache_mode: CacheMode::Cold,
         protocol: Protocol {
-            repetitions: repetitions.len() as u32,
-            discarded: 0,
-            statistic: Statistic::Median,
+            repetition_count: repetitions.len() as u32,
+            discarded_count: 0,
+            statistic: SummaryStatistic::Median,
             stop_below_share: None,
-            steady: None,
+            steady_rule: None,
         },
         repetitions,
         notes: Vec::new(),
@@ -92,16 +93,16 @@ pub(crate) fn build_seqread_result(
         .iter()
         .map(|(elapsed, cpu)| Repetition {
             workers: vec![WorkerMeasure {
-                elapsed: Nanoseconds(elapsed * calls),
-                cpu: Nanoseconds(cpu * calls),
-                system: Nanoseconds(cpu * calls),
+                elapsed_time: Nanoseconds(elapsed * calls),
+                cpu_time: Nanoseconds(cpu * calls),
+                system_cpu_time: Nanoseconds(cpu * calls),
                 payload_bytes: 2 * MIB,
                 read_bytes: if layer == "null" { 0 } else { 2 * MIB },
                 storage_read_bytes: Some(match layer {
                     "null" | "zero" | "cached" => 0,
                     _ => 2 * MIB,
                 }),
-                calls,
+                call_count: calls,
                 ..WorkerMeasure::default()
             }],
             ..Repetition::default()
@@ -115,7 +116,7 @@ pub(crate) fn build_seqread_result(
     ]
     .into();
     result.distinguishing = vec!["layer".to_owned(), "call_bytes".to_owned()];
-    result.cache = match layer {
+    result.cache_mode = match layer {
         "cached" => CacheMode::Warm,
         "direct" | "device_direct" => CacheMode::Direct,
         _ => CacheMode::Cold,
@@ -125,12 +126,12 @@ pub(crate) fn build_seqread_result(
 
 pub(crate) fn build_run(id: &str, suite: &str, target: &str, results: Vec<ProgramResult>) -> Run {
     Run {
-        id: id.to_owned(),
-        version: "0.1.0".to_owned(),
-        suite: suite.to_owned(),
-        target: target.to_owned(),
-        world: World::Host,
-        label: None,
+        run_id: id.to_owned(),
+        program_version: "0.1.0".to_owned(),
+        suite_name: suite.to_owned(),
+        target_label: target.to_owned(),
+        world: MeasuredWorld::Host,
+        user_label: None,
         seed: 1,
         started_unix_ms: 1_795_222_800_000,
         command_line: vec![
@@ -142,11 +143,11 @@ pub(crate) fn build_run(id: &str, suite: &str, target: &str, results: Vec<Progra
         ],
         experiment: None,
         interleaved: None,
-        cache: CacheMode::Cold,
-        dropped_all_caches: false,
+        cache_mode: CacheMode::Cold,
+        drops_all_caches: false,
         state: RunState::Finished,
         environment: build_environment(target),
-        model: None,
+        model_information: None,
         overhead: Some(Overhead {
             null_call_ns: 95.0,
             timing_ns: 22.0,
@@ -158,17 +159,17 @@ pub(crate) fn build_run(id: &str, suite: &str, target: &str, results: Vec<Progra
 
 fn build_environment(target: &str) -> Environment {
     Environment {
-        kernel: "Linux 6.1.0".to_owned(),
+        kernel_version: "Linux 6.1.0".to_owned(),
         cpu_model: "Xeon E-2288G".to_owned(),
-        cpus: 2,
+        cpu_count: 2,
         memory_bytes: 8 << 30,
         load_average: 0.42,
         call_clock: "tsc".to_owned(),
-        places: vec![Place {
+        places: vec![TargetDescription {
             path: target.to_owned(),
             filesystem: Some(Filesystem {
-                kind: "ext4".to_owned(),
-                source: "/dev/vda1".to_owned(),
+                filesystem_type: "ext4".to_owned(),
+                mount_source: "/dev/vda1".to_owned(),
                 mount_point: "/var".to_owned(),
                 mount_options: "rw,relatime".to_owned(),
                 block_bytes: 4096,
@@ -179,10 +180,10 @@ fn build_environment(target: &str) -> Environment {
                 name: "vda".to_owned(),
                 model: Some("QEMU HARDDISK".to_owned()),
                 size_bytes: 128 << 30,
-                rotational: Some(true),
-                scheduler: Some("mq-deadline".to_owned()),
+                is_rotational: Some(true),
+                io_scheduler: Some("mq-deadline".to_owned()),
                 read_ahead_kib: Some(128),
-                write_cache: Some("write back".to_owned()),
+                write_cache_mode: Some("write back".to_owned()),
                 ..Device::default()
             }],
         }],
@@ -197,7 +198,7 @@ pub(crate) fn build_ffs83_run(id: &str, target: &str) -> Run {
             .iter()
             .map(|factor| make(8 * MIB, kb * factor, cpu))
             .collect();
-        repetitions[0].discarded = true;
+        repetitions[0].is_discarded = true;
         repetitions
     };
     let mut results = vec![
@@ -207,7 +208,7 @@ pub(crate) fn build_ffs83_run(id: &str, target: &str) -> Run {
         build_result("rewrite_8192", 3, around(write_repetition, 650.0, 99.0)),
     ];
     for result in &mut results {
-        result.protocol.discarded = 1;
+        result.protocol.discarded_count = 1;
     }
     build_run(id, "ffs83", target, results)
 }

@@ -14,7 +14,7 @@ enum DisturbanceHandling {
 }
 
 fn list_counted_repetitions(result: &ProgramResult) -> &[Repetition] {
-    let first = result.protocol.discarded as usize;
+    let first = result.protocol.discarded_count as usize;
     result.repetitions.get(first..).unwrap_or_default()
 }
 
@@ -28,11 +28,11 @@ fn list_disturbed_repetitions(result: &ProgramResult) -> impl Iterator<Item = &R
 fn choose_disturbance_handling(result: &ProgramResult) -> Option<DisturbanceHandling> {
     let count = list_disturbed_repetitions(result).count();
     let left_out = list_disturbed_repetitions(result)
-        .filter(|one| one.discarded)
+        .filter(|one| one.is_discarded)
         .count();
     let of_blocks = list_counted_repetitions(result)
         .iter()
-        .any(|one| one.block.is_some());
+        .any(|one| one.interleaved_block.is_some());
     match (count, of_blocks) {
         (0, _) => None,
         (_, true) => Some(DisturbanceHandling::KeptInBlocks),
@@ -110,7 +110,7 @@ pub fn describe_sources<'a>(
             None => kinds.push((one, 1)),
             Some((worst, count)) => {
                 *count += 1;
-                if one.weight() > worst.weight() {
+                if one.severity() > worst.severity() {
                     *worst = one;
                 }
             }
@@ -127,20 +127,20 @@ pub fn describe_sources<'a>(
 /// Tests whether two disturbances have the same kind and the same source.
 fn has_same_sources(one: &Interference, other: &Interference) -> bool {
     let thing = |of: &Interference| match of {
-        Interference::OtherIo { device, .. } => Some((device.clone(), String::new())),
+        Interference::ForeignIo { device, .. } => Some((device.clone(), String::new())),
         Interference::SettingChanged {
             device, setting, ..
         } => Some((device.clone(), setting.clone())),
         _ => None,
     };
-    one.kind() == other.kind() && thing(one) == thing(other)
+    one.kind_name() == other.kind_name() && thing(one) == thing(other)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fixtures::{build_result, write_repetition};
-    use diskperf_timeline::Block;
+    use diskperf_timeline::InterleavedBlock;
 
     fn waited_share(percent: u64) -> Interference {
         Interference::ProcessorWait {
@@ -151,7 +151,7 @@ mod tests {
     }
 
     fn storage_writes(mib: u64) -> Interference {
-        Interference::OtherIo {
+        Interference::ForeignIo {
             device: "vda".to_owned(),
             read_bytes: 0,
             written_bytes: mib << 20,
@@ -165,12 +165,12 @@ mod tests {
             0,
             vec![write_repetition(1 << 23, 500.0, 10.0); 6],
         );
-        result.protocol.discarded = 1;
-        result.repetitions[0].discarded = true;
+        result.protocol.discarded_count = 1;
+        result.repetitions[0].is_discarded = true;
         for (number, discarded, interference) in disturbed {
             let repetition = &mut result.repetitions[*number];
             repetition.interference.push(interference.clone());
-            repetition.discarded = *discarded;
+            repetition.is_discarded = *discarded;
         }
         describe_disturbances(&result)
     }
@@ -183,12 +183,12 @@ mod tests {
             0,
             vec![write_repetition(1 << 23, 500.0, 10.0); 6],
         );
-        result.protocol.discarded = 1;
+        result.protocol.discarded_count = 1;
         for (number, repetition) in (0..).zip(&mut result.repetitions).skip(1) {
-            repetition.block = Some(Block {
-                number,
-                second: false,
-                after_verdict: false,
+            repetition.interleaved_block = Some(InterleavedBlock {
+                block_number: number,
+                is_second_run: false,
+                is_after_verdict: false,
             });
         }
         result.repetitions[2].interference.push(waited_share(41));
@@ -207,12 +207,12 @@ mod tests {
                 0,
                 vec![write_repetition(1 << 23, 500.0, 10.0); 6],
             );
-            one.protocol.discarded = 1;
+            one.protocol.discarded_count = 1;
             for (number, discarded, interference) in found {
                 one.repetitions[*number]
                     .interference
                     .push(interference.clone());
-                one.repetitions[*number].discarded = *discarded;
+                one.repetitions[*number].is_discarded = *discarded;
             }
             one
         };

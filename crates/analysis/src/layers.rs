@@ -205,7 +205,7 @@ struct LayerSample<'a> {
 impl<'a> LayerSample<'a> {
     fn from_result(result: &'a ProgramResult) -> Option<Self> {
         let per_call = |figure: fn(&Repetition) -> Option<f64>| -> Vec<f64> {
-            result.kept().filter_map(figure).collect()
+            result.kept_repetitions().filter_map(figure).collect()
         };
         let elapsed = per_call(elapsed_per_call_ns);
         let cpu = per_call(cpu_per_call_ns);
@@ -217,7 +217,7 @@ impl<'a> LayerSample<'a> {
         Some(Self {
             layer: ReadLayer::from_result(result)?,
             call_bytes: result.parameters.get("call_bytes")?.parse().ok()?,
-            filesystem: &result.filesystem,
+            filesystem: &result.filesystem_type,
             elapsed_ns_per_call: elapsed,
             cpu_ns_per_call: cpu,
             waiting_ns_per_call: waiting,

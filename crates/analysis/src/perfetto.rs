@@ -9,7 +9,7 @@ mod schema;
 
 use crate::explanation::words::{format_bytes, stage_label};
 use crate::explanation::{is_processor_stage, timed_window};
-use diskperf_timeline::trace::{Position, Purpose, TracedFlash, TracedRequest};
+use diskperf_timeline::trace::{Position, RequestPurpose, TracedFlash, TracedRequest};
 use diskperf_timeline::{DieBusy, Nanoseconds, Stage, Trace};
 use prost::Message;
 use schema::{
@@ -72,16 +72,16 @@ impl PacketWriter {
         let group = self.add_track(None, name, Some(self.groups));
         let first_flow = self.flow_count + 1;
         let within =
-            |request: &&TracedRequest| request.completed() > from && request.issued < until;
+            |request: &&TracedRequest| request.completed_at() > from && request.issued_at < until;
         let requests: Vec<&TracedRequest> = trace.requests.iter().filter(within).collect();
         self.flow_count += requests.len() as u64;
         self.add_process_tracks(group, trace, &requests, first_flow);
         let busy = build_processor_slices(trace);
         self.add_lane_tracks(group, "processor", busy);
-        let handlers = trace.handlers.iter();
-        let in_time = handlers.filter(|work| work.from >= from && work.until <= until);
-        let slices =
-            in_time.map(|work| TrackSlice::new(stage_label(work.stage), work.from, work.until));
+        let handlers = trace.handler_work.iter();
+        let in_time = handlers.filter(|work| work.work_start >= from && work.work_end <= until);
+        let slices = in_time
+            .map(|work| TrackSlice::new(stage_label(work.stage), work.work_start, work.work_end));
         self.add_lane_tracks(group, "handlers of interrupts", slices.collect());
         self.add_lane_tracks(
             group,
@@ -98,7 +98,7 @@ impl PacketWriter {
             )
         };
         self.add_lane_tracks(group, "bus", build_stage_slices(&requests, None, bus));
-        for flash in &trace.flash {
+        for flash in &trace.flash_traces {
             self.add_die_tracks(group, flash, (from, until));
         }
         for drive in 0..trace.drives.len() as u32 {
@@ -108,7 +108,7 @@ impl PacketWriter {
             let platter = build_stage_slices(&requests, Some(drive), is_platter_stage);
             self.add_lane_tracks(group, &format!("drive {number}, platter"), platter);
             let numbered = requests.iter().enumerate();
-            let own = numbered.filter(|(_, request)| request.drive == drive);
+            let own = numbered.filter(|(_, request)| request.drive_index == drive);
             let slices =
                 own.map(|(place, one)| build_request_slice(one, trace, first_flow + place as u64));
             self.add_lane_tracks(
@@ -127,9 +127,9 @@ impl PacketWriter {
         (from, until): (Nanoseconds, Nanoseconds),
     ) {
         let mut of_dies: BTreeMap<(u32, u32), Vec<TrackSlice>> = BTreeMap::new();
-        for one in &flash.kept {
-            if one.from >= from && one.until <= until {
-                let by = match one.by {
+        for one in &flash.recorded_periods {
+            if one.busy_start >= from && one.busy_end <= until {
+                let by = match one.busy_with {
                     DieBusy::Read => "read",
                     DieBusy::Program => "program",
                     DieBusy::Erase => "erase",
@@ -137,11 +137,13 @@ impl PacketWriter {
                     DieBusy::Suspension => "suspension",
                     DieBusy::Channel => "channel",
                 };
-                let slices = of_dies.entry(flash.place(one.die)).or_default();
-                slices.push(TrackSlice::new(by.to_owned(), one.from, one.until));
+                let slices = of_dies
+                    .entry(flash.die_coordinates(one.die_index))
+                    .or_default();
+                slices.push(TrackSlice::new(by.to_owned(), one.busy_start, one.busy_end));
             }
         }
-        let drive = flash.drive.saturating_add(1);
+        let drive = flash.drive_index.saturating_add(1);
         for ((channel, die), slices) in of_dies {
             let name = format!("drive {drive}, channel {channel}, die {die}");
             self.add_lane_tracks(group, &name, slices);
@@ -156,23 +158,23 @@ impl PacketWriter {
         first_flow: u64,
     ) {
         for process in &trace.processes {
-            let name = format!("program {}", process.number);
-            let parts = process.parts();
+            let name = format!("program {}", process.process_number);
+            let parts = process.stage_intervals();
             let slices =
                 parts.map(|(what, from, until)| TrackSlice::new(stage_label(what), from, until));
             self.add_lane_tracks(group, &name, slices.collect());
             let mut uses = Vec::new();
             for (place, request) in requests.iter().enumerate() {
                 let own = request
-                    .uses
+                    .buffer_uses
                     .iter()
-                    .filter(|one| one.process == process.number);
+                    .filter(|one| one.process_number == process.process_number);
                 uses.extend(own.map(|one| TrackSlice {
                     flow_ids: (None, Some(first_flow + place as u64)),
                     ..TrackSlice::new(
                         format!("has {}", format_request_title(request, trace)),
-                        one.at,
-                        one.at,
+                        one.use_time,
+                        one.use_time,
                     )
                 }));
             }
@@ -254,12 +256,15 @@ fn build_annotation((name, value): &(&'static str, u64)) -> DebugAnnotation {
 }
 
 fn build_processor_slices(trace: &Trace) -> Vec<TrackSlice> {
-    let of_programs = trace.processes.iter().flat_map(|process| process.parts());
+    let of_programs = trace
+        .processes
+        .iter()
+        .flat_map(|process| process.stage_intervals());
     let (from, until) = timed_window(trace).unwrap_or_default();
     let of_handlers = trace
-        .handlers
+        .handler_work
         .iter()
-        .map(|work| (work.stage, work.from, work.until));
+        .map(|work| (work.stage, work.work_start, work.work_end));
     let mut spans: Vec<(Nanoseconds, Nanoseconds)> = of_programs
         .chain(of_handlers)
         .filter(|(stage, ..)| is_processor_stage(*stage))
@@ -298,8 +303,8 @@ fn build_stage_slices(
 ) -> Vec<TrackSlice> {
     let own = requests
         .iter()
-        .filter(|one| drive.is_none_or(|drive| one.drive == drive));
-    own.flat_map(|request| request.parts())
+        .filter(|one| drive.is_none_or(|drive| one.drive_index == drive));
+    own.flat_map(|request| request.stage_intervals())
         .filter(|(stage, ..)| which(*stage))
         .map(|(what, from, until)| TrackSlice::new(stage_label(what), from, until))
         .collect()
@@ -308,7 +313,7 @@ fn build_stage_slices(
 /// Returns the slice of a request on the channel, from the command that starts a transfer to its
 /// last sector.
 fn build_channel_slice(request: &TracedRequest) -> Option<TrackSlice> {
-    let parts: Vec<_> = request.parts().collect();
+    let parts: Vec<_> = request.stage_intervals().collect();
     let last = parts
         .iter()
         .rposition(|(stage, ..)| *stage == Stage::MediaTransfer)?;
@@ -319,7 +324,7 @@ fn build_channel_slice(request: &TracedRequest) -> Option<TrackSlice> {
         .rposition(|(stage, ..)| !at_drive(*stage));
     let first = before.map_or(0, |place| place + 1);
     Some(TrackSlice::new(
-        format!("drive {}", request.drive + 1),
+        format!("drive {}", request.drive_index + 1),
         parts[first].1,
         parts[last].2,
     ))
@@ -327,28 +332,28 @@ fn build_channel_slice(request: &TracedRequest) -> Option<TrackSlice> {
 
 fn format_request_title(request: &TracedRequest, trace: &Trace) -> String {
     let what = match request.purpose {
-        Purpose::Read => "read",
-        Purpose::ReadAhead => "read ahead",
-        Purpose::Write => "write",
-        Purpose::WriteBehind => "write behind",
+        RequestPurpose::Read => "read",
+        RequestPurpose::ReadAhead => "read ahead",
+        RequestPurpose::Write => "write",
+        RequestPurpose::WriteBehind => "write behind",
     };
-    let sector_bytes = u64::from(trace.drives[request.drive as usize].sector_bytes);
-    let size = format_bytes(u64::from(request.sectors) * sector_bytes);
+    let sector_bytes = u64::from(trace.drives[request.drive_index as usize].sector_bytes);
+    let size = format_bytes(u64::from(request.sector_count) * sector_bytes);
     format!("{what} {size} at sector {}", request.sector)
 }
 
 fn build_request_slice(request: &TracedRequest, trace: &Trace, flow: u64) -> TrackSlice {
-    let parts = request.parts();
+    let parts = request.stage_intervals();
     TrackSlice {
-        flow_ids: ((!request.uses.is_empty()).then_some(flow), None),
+        flow_ids: ((!request.buffer_uses.is_empty()).then_some(flow), None),
         nested_slices: parts
             .map(|(what, from, until)| TrackSlice::new(stage_label(what), from, until))
             .collect(),
         annotations: list_request_annotations(request),
         ..TrackSlice::new(
             format_request_title(request, trace),
-            request.issued,
-            request.completed(),
+            request.issued_at,
+            request.completed_at(),
         )
     }
 }
@@ -357,9 +362,9 @@ fn build_request_slice(request: &TracedRequest, trace: &Trace, flow: u64) -> Tra
 fn list_request_annotations(request: &TracedRequest) -> Vec<(&'static str, u64)> {
     let mut told = vec![
         ("sector", request.sector),
-        ("sectors", u64::from(request.sectors)),
+        ("sectors", u64::from(request.sector_count)),
     ];
-    match request.position {
+    match request.media_position {
         Some(Position::Disk(on)) => told.extend([
             ("cylinder", u64::from(on.cylinder)),
             ("head", u64::from(on.head)),

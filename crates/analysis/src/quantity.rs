@@ -31,7 +31,7 @@ impl Quantity {
     pub fn primary_quantity(repetition: &Repetition) -> Self {
         if repetition.is_open_loop() {
             Self::ResponseP50Us
-        } else if repetition.loads().next().is_some() {
+        } else if repetition.load_measures().next().is_some() {
             Self::Iops
         } else {
             Self::KbPerS
@@ -48,7 +48,7 @@ impl Quantity {
         past_cache: bool,
     ) -> Vec<Self> {
         let mut all = base.clone().chain(other.clone());
-        let is_load = all.clone().any(|one| one.loads().next().is_some());
+        let is_load = all.clone().any(|one| one.load_measures().next().is_some());
         let both_have = |quantity: &Self| {
             let has = |one: &Repetition| quantity.figure_of_repetition(one).is_some();
             base.clone().any(has) && other.clone().any(has)
@@ -124,8 +124,8 @@ impl Quantity {
 }
 
 fn response_percentile_us(repetition: &Repetition, percentile: f64) -> Option<f64> {
-    let responses = repetition.responses();
-    let told = responses.tells(percentile) && responses.count() > 0;
+    let responses = repetition.response_times();
+    let told = responses.can_estimate(percentile) && responses.latency_count() > 0;
     told.then(|| responses.percentile(percentile).0 as f64 / 1e3)
 }
 
@@ -136,7 +136,7 @@ fn response_percentile_us(repetition: &Repetition, percentile: f64) -> Option<f6
 /// has no such figure.
 pub fn judged_duration_s(repetition: &Repetition) -> f64 {
     match Quantity::primary_quantity(repetition) {
-        Quantity::KbPerS | Quantity::DurableKbPerS => repetition.elapsed().seconds(),
+        Quantity::KbPerS | Quantity::DurableKbPerS => repetition.elapsed_time().seconds(),
         Quantity::Iops => Quantity::Iops
             .figure_of_repetition(repetition)
             .map_or(0.0, |iops| 1.0 / iops),

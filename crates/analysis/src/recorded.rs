@@ -47,7 +47,7 @@ impl RecordingSummary {
     /// Adds events of a device to the counts.
     pub fn count_events(&mut self, events: &[DeviceEvent]) {
         for event in events {
-            match event.step {
+            match event.event_step {
                 DeviceStep::Issued(request) => {
                     self.request_count += 1;
                     self.transferred_bytes += request.length_bytes;
@@ -59,7 +59,7 @@ impl RecordingSummary {
                         | DeviceOperation::WriteZeroes => self.other_count += 1,
                     }
                 }
-                DeviceStep::Lost(events) => self.lost_event_count += events,
+                DeviceStep::EventsLost(events) => self.lost_event_count += events,
                 DeviceStep::Completed { .. } => self.completed_count += 1,
             }
         }

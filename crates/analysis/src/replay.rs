@@ -56,19 +56,24 @@ impl ReplayFidelity {
     /// has no scheduled times.
     pub fn from_result(result: &ProgramResult) -> Option<Self> {
         result.parameters.get("pace")?;
-        let loads = || result.kept().flat_map(|one| one.loads());
+        let loads = || {
+            result
+                .kept_repetitions()
+                .flat_map(|one| one.load_measures())
+        };
         let mut lags = Histogram::new();
-        for lag in loads().filter_map(|load| load.lag.as_ref()) {
+        for lag in loads().filter_map(|load| load.arrival_lag.as_ref()) {
             lags.merge(lag);
         }
-        let issued = lags.count();
+        let issued = lags.latency_count();
         if issued == 0 {
             return None;
         }
-        let elapsed: u64 = saturating_sum(result.kept().map(|one| one.elapsed().0));
+        let elapsed: u64 =
+            saturating_sum(result.kept_repetitions().map(|one| one.elapsed_time().0));
         let late_after =
             Nanoseconds(elapsed / issued).clamp(LATE_THRESHOLD_MIN, LATE_THRESHOLD_MAX);
-        let held_up: u64 = saturating_sum(loads().map(|load| load.held_up));
+        let held_up: u64 = saturating_sum(loads().map(|load| load.slot_wait_count));
         let late = count_later_than(&lags, late_after).saturating_sub(held_up);
         let share = |count: u64| count as f64 / issued as f64;
         let us = |lag: Nanoseconds| lag.0 as f64 / 1e3;
@@ -76,12 +81,12 @@ impl ReplayFidelity {
             issued_count: issued,
             lag_p50_us: us(lags.percentile(50.0)),
             lag_p99_us: us(lags.percentile(99.0)),
-            lag_max_us: us(lags.max()),
+            lag_max_us: us(lags.latency_max()),
             within_100_us_share: 1.0 - share(count_later_than(&lags, Nanoseconds(100_000))),
             late_threshold_us: us(late_after),
             late_share: share(late),
             held_up_count: held_up,
-            queue_depth_max: loads().map(|load| load.deepest).max().unwrap_or(0),
+            queue_depth_max: loads().map(|load| load.in_flight_max).max().unwrap_or(0),
             has_kept_up: share(late) <= LATE_THRESHOLD_SHARE,
         })
     }
@@ -127,7 +132,7 @@ pub fn replay_of_run(run: &Run) -> Option<(&TraceReplay, &TraceFacts)> {
     let Workload::Replay(replay) = &run.experiment.as_ref()?.workload else {
         return None;
     };
-    Some((replay, replay.held.as_ref()?))
+    Some((replay, replay.trace_facts.as_ref()?))
 }
 
 /// Returns the response times in the trace by kind of request, under the name that the kind has in
@@ -141,8 +146,9 @@ pub fn list_responses(held: &TraceFacts) -> Vec<(&'static str, &Histogram)> {
     ];
     let with = kinds
         .into_iter()
-        .filter(|(_, kind)| kind.response.count() > 0);
-    with.map(|(name, kind)| (name, &kind.response)).collect()
+        .filter(|(_, kind)| kind.response_times.latency_count() > 0);
+    with.map(|(name, kind)| (name, &kind.response_times))
+        .collect()
 }
 
 #[cfg(test)]
@@ -158,16 +164,16 @@ mod tests {
             .parameters
             .insert("pace".to_owned(), "open".to_owned());
         let mut load = LoadMeasure {
-            held_up,
-            deepest: 16,
-            lag: Some(vec![(1_000, 1000 - late.1), late].into()),
+            slot_wait_count: held_up,
+            in_flight_max: 16,
+            arrival_lag: Some(vec![(1_000, 1000 - late.1), late].into()),
             ..LoadMeasure::default()
         };
-        load.read.response = vec![(80_000, 1000)].into();
+        load.read.response_times = vec![(80_000, 1000)].into();
         let mut repetition = Repetition::default();
         repetition.workers.push(WorkerMeasure {
-            elapsed: Nanoseconds(1_000_000_000),
-            load: Some(load),
+            elapsed_time: Nanoseconds(1_000_000_000),
+            load_measure: Some(load),
             ..WorkerMeasure::default()
         });
         result.repetitions = vec![repetition];

@@ -12,14 +12,14 @@ use crate::statistics::steady::is_steady;
 use crate::statistics::{ConfidenceInterval, mean, median, median_interval};
 use cliff::CacheCliff;
 use diskperf_timeline::{
-    Histogram, Nanoseconds, Overhead, ProgramResult, Repetition, Statistic, Verified,
-    WorkerMeasure, World,
+    Histogram, MeasuredWorld, Nanoseconds, Overhead, ProgramResult, Repetition, SummaryStatistic,
+    VerifiedBlocks, WorkerMeasure,
 };
 use load::LoadSummary;
 use serde::Serialize;
 
 /// Latency percentiles of one kind of call, in nanoseconds. A percentile is absent where calls are
-/// too few for it ([`Histogram::tells`]).
+/// too few for it ([`Histogram::can_estimate`]).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LatencyPercentiles {
     /// Number of calls whose latency was timed.
@@ -45,26 +45,26 @@ impl LatencyPercentiles {
     /// Computes the percentiles of a histogram; `None` without calls.
     pub fn from_histogram(histogram: &Histogram) -> Option<Self> {
         let at = |percentile| {
-            let told = histogram.tells(percentile);
+            let told = histogram.can_estimate(percentile);
             told.then(|| histogram.percentile(percentile).0)
         };
-        (histogram.count() > 0).then(|| Self {
-            call_count: histogram.count(),
+        (histogram.latency_count() > 0).then(|| Self {
+            call_count: histogram.latency_count(),
             mean_ns: histogram.mean_ns(),
             p50_ns: at(50.0),
             p90_ns: at(90.0),
             p99_ns: at(99.0),
             p99_9_ns: at(99.9),
             p99_99_ns: at(99.99),
-            max_ns: histogram.max().0,
+            max_ns: histogram.latency_max().0,
         })
     }
 }
 
 /// Figures of a program, by its protocol's statistic over the kept repetitions.
 ///
-/// By [`Statistic::Median`] each figure is the median of that figure, so that two of them need not
-/// come from one repetition. By [`Statistic::Minimum`] all are those of the fastest repetition. All
+/// By [`SummaryStatistic::Median`] each figure is the median of that figure, so that two of them need not
+/// come from one repetition. By [`SummaryStatistic::Minimum`] all are those of the fastest repetition. All
 /// are 0 where none was kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResultSummary {
@@ -124,7 +124,7 @@ pub struct ResultSummary {
     pub load: Option<LoadSummary>,
     /// Blocks that were read back and compared with the written data, over all repetitions
     /// including those that do not count; absent where the program verifies nothing.
-    pub verified: Option<Verified>,
+    pub verified: Option<VerifiedBlocks>,
     /// Point at which the write cache of a modelled drive was full, if it filled up.
     pub cache_cliff: Option<CacheCliff>,
     /// Share of the read bytes that were never written, on a modelled flash drive; see
@@ -150,10 +150,10 @@ pub struct SteadySummary {
 impl SteadySummary {
     /// Tests the rounds of a result; `None` for a program that was repeated by another rule.
     pub fn from_result(result: &ProgramResult) -> Option<Self> {
-        let rule = result.protocol.steady?;
+        let rule = result.protocol.steady_rule?;
         let all = &result.repetitions;
         let attained = is_steady(&round_rates(all), &rule);
-        let load_s: f64 = all.iter().map(|one| one.elapsed().seconds()).sum();
+        let load_s: f64 = all.iter().map(|one| one.elapsed_time().seconds()).sum();
         Some(Self {
             is_attained: attained,
             attained_at_s: attained.then_some(load_s),
@@ -175,9 +175,9 @@ pub fn round_rates(rounds: &[Repetition]) -> Vec<f64> {
 impl ResultSummary {
     /// Summarizes one result of a run in this world. A modelled figure is exact, however few its
     /// repetitions.
-    pub fn summarize_in_world(world: World, result: &ProgramResult) -> Self {
+    pub fn summarize_in_world(world: MeasuredWorld, result: &ProgramResult) -> Self {
         let mut summary = Self::from_result(result);
-        if world == World::Model && summary.kept_count > 0 {
+        if world == MeasuredWorld::Model && summary.kept_count > 0 {
             summary.speed_interval = Some(ConfidenceInterval::exact_value(summary.kb_per_s));
             summary.durable_interval = summary
                 .durable_kb_per_s
@@ -192,10 +192,10 @@ impl ResultSummary {
 
     /// Summarizes the repetitions of one result.
     pub fn from_result(result: &ProgramResult) -> Self {
-        let kept: Vec<&Repetition> = result.kept().collect();
+        let kept: Vec<&Repetition> = result.kept_repetitions().collect();
         let chosen: Vec<&Repetition> = match result.protocol.statistic {
-            Statistic::Median => kept.clone(),
-            Statistic::Minimum => kept
+            SummaryStatistic::Median => kept.clone(),
+            SummaryStatistic::Minimum => kept
                 .iter()
                 .copied()
                 .min_by(|one, other| judged_duration_s(one).total_cmp(&judged_duration_s(other)))
@@ -204,33 +204,33 @@ impl ResultSummary {
         };
         let figure =
             |of: &dyn Fn(&Repetition) -> f64| median_of_figures(&chosen, |one| Some(of(one)));
-        let count = |of: fn(&WorkerMeasure) -> u64| figure(&|one| one.total(of) as f64);
+        let count = |of: fn(&WorkerMeasure) -> u64| figure(&|one| one.sum_over_workers(of) as f64);
         let has_storage = ReadLayer::from_result(result).is_none_or(ReadLayer::has_storage);
         let read = merge_latencies(&kept, |worker| &worker.read_latency);
         let cache = CacheVerdict::from_result(result);
         let write = merge_latencies(&kept, |worker| &worker.write_latency);
         Self {
             kept_count: kept.len(),
-            elapsed_s: figure(&|one| one.elapsed().seconds()).unwrap_or(0.0),
+            elapsed_s: figure(&|one| one.elapsed_time().seconds()).unwrap_or(0.0),
             durable_elapsed_s: median_of_figures(&chosen, |one| {
-                one.durable().map(Nanoseconds::seconds)
+                one.durable_time().map(Nanoseconds::seconds)
             }),
             kb_per_s: figure(&Repetition::kb_per_s).unwrap_or(0.0),
             durable_kb_per_s: median_of_figures(&chosen, Repetition::durable_kb_per_s),
             cpu_percent: figure(&Repetition::cpu_percent).unwrap_or(0.0),
-            cpu_s: count(|worker| worker.cpu.0).unwrap_or(0.0) / 1e9,
-            user_s: count(|worker| worker.user.0).unwrap_or(0.0) / 1e9,
-            system_s: count(|worker| worker.system.0).unwrap_or(0.0) / 1e9,
+            cpu_s: count(|worker| worker.cpu_time.0).unwrap_or(0.0) / 1e9,
+            user_s: count(|worker| worker.user_cpu_time.0).unwrap_or(0.0) / 1e9,
+            system_s: count(|worker| worker.system_cpu_time.0).unwrap_or(0.0) / 1e9,
             speed_interval: speed_interval(result, |one| Some(one.kb_per_s())),
             durable_interval: speed_interval(result, Repetition::durable_kb_per_s),
-            call_count: count(|worker| worker.calls).unwrap_or(0.0),
+            call_count: count(|worker| worker.call_count).unwrap_or(0.0),
             mean_call_ns: mean_call_time_ns(&kept, &[&read, &write]),
             read_latency: LatencyPercentiles::from_histogram(&read),
             write_latency: LatencyPercentiles::from_histogram(&write),
-            voluntary_switches: count(|worker| worker.voluntary_switches).unwrap_or(0.0),
-            involuntary_switches: count(|worker| worker.involuntary_switches).unwrap_or(0.0),
-            minor_faults: count(|worker| worker.minor_faults).unwrap_or(0.0),
-            major_faults: count(|worker| worker.major_faults).unwrap_or(0.0),
+            voluntary_switches: count(|worker| worker.voluntary_switch_count).unwrap_or(0.0),
+            involuntary_switches: count(|worker| worker.involuntary_switch_count).unwrap_or(0.0),
+            minor_faults: count(|worker| worker.minor_fault_count).unwrap_or(0.0),
+            major_faults: count(|worker| worker.major_fault_count).unwrap_or(0.0),
             device_share: median_of_figures(&chosen, device_share)
                 .filter(|_| has_storage && cache != CacheVerdict::Unknown),
             cache,
@@ -255,10 +255,10 @@ impl ResultSummary {
 
 /// Sums the blocks that all repetitions read back, including discarded ones: an incorrect block
 /// counts there, too.
-fn total_verified(repetitions: &[Repetition]) -> Option<Verified> {
-    let of_each = repetitions.iter().filter_map(Repetition::verified);
-    let of_each: Vec<Verified> = of_each.collect();
-    Verified::sum(&of_each)
+fn total_verified(repetitions: &[Repetition]) -> Option<VerifiedBlocks> {
+    let of_each = repetitions.iter().filter_map(Repetition::verified_blocks);
+    let of_each: Vec<VerifiedBlocks> = of_each.collect();
+    VerifiedBlocks::sum(&of_each)
 }
 
 /// Returns the median of a figure over the repetitions that have it; `None` if none has.
@@ -275,11 +275,11 @@ fn speed_interval(
     speed: impl Fn(&Repetition) -> Option<f64>,
 ) -> Option<ConfidenceInterval> {
     match result.protocol.statistic {
-        Statistic::Median => {
-            let speeds: Vec<f64> = result.kept().filter_map(speed).collect();
+        SummaryStatistic::Median => {
+            let speeds: Vec<f64> = result.kept_repetitions().filter_map(speed).collect();
             median_interval(&speeds)
         }
-        Statistic::Minimum => None,
+        SummaryStatistic::Minimum => None,
     }
 }
 
@@ -295,11 +295,14 @@ fn merge_latencies(
 }
 
 fn mean_call_time_ns(kept: &[&Repetition], timed: &[&Histogram]) -> Option<f64> {
-    let count: u64 = timed.iter().map(|histogram| histogram.count()).sum();
+    let count: u64 = timed
+        .iter()
+        .map(|histogram| histogram.latency_count())
+        .sum();
     if count > 0 {
         let total: f64 = timed
             .iter()
-            .map(|histogram| histogram.mean_ns() * histogram.count() as f64)
+            .map(|histogram| histogram.mean_ns() * histogram.latency_count() as f64)
             .sum();
         return Some(total / count as f64);
     }
@@ -313,20 +316,20 @@ fn mean_call_time_ns(kept: &[&Repetition], timed: &[&Histogram]) -> Option<f64> 
 /// Returns the nanoseconds from call to call in one repetition, including the program's own work.
 /// `None` without calls.
 pub(crate) fn elapsed_per_call_ns(repetition: &Repetition) -> Option<f64> {
-    mean_time_per_call(repetition, |worker| worker.elapsed)
+    mean_time_per_call(repetition, |worker| worker.elapsed_time)
 }
 
 /// Returns the CPU nanoseconds per call, in user mode and in the kernel. `None` without calls.
 pub(crate) fn cpu_per_call_ns(repetition: &Repetition) -> Option<f64> {
-    mean_time_per_call(repetition, |worker| worker.cpu)
+    mean_time_per_call(repetition, |worker| worker.cpu_time)
 }
 
 fn mean_time_per_call(
     repetition: &Repetition,
     time: impl Fn(&WorkerMeasure) -> Nanoseconds,
 ) -> Option<f64> {
-    let calls = repetition.total(|worker| worker.calls);
-    let total = repetition.total(|worker| time(worker).0);
+    let calls = repetition.sum_over_workers(|worker| worker.call_count);
+    let total = repetition.sum_over_workers(|worker| time(worker).0);
     (calls > 0).then(|| total as f64 / calls as f64)
 }
 

@@ -3,7 +3,7 @@
 
 use crate::program::ProgramError;
 use crate::worker::{Medium, Worker};
-use diskperf_system::{Buffer, Errno, File, Open, System, Whence, Written};
+use diskperf_system::{Buffer, Errno, File, OpenOptions, SeekOrigin, System, WriteData};
 use diskperf_timeline::Nanoseconds;
 use rand_core::Rng;
 use rand_pcg::Pcg64;
@@ -11,17 +11,20 @@ use rand_pcg::Pcg64;
 /// Length after which written data repeats. It exceeds the 128 KiB that btrfs compresses in one
 /// piece, so that a compressing file system finds nothing to compress, and it still fits into a
 /// second-level cache.
-const DATA_BYTES: u64 = 256 << 10;
+const DATA_BUFFER_BYTES_MAX: u64 = 256 << 10;
 
 /// Returns a program's data buffer for calls of `call_bytes`. The data is incompressible, the
 /// length is a multiple of `call_bytes`, and all pages are resident.
 pub(crate) fn new_data_buffer(call_bytes: u64, seed: u64) -> Buffer {
-    new_data_buffer_within(DATA_BYTES, call_bytes, seed)
+    new_data_buffer_within(DATA_BUFFER_BYTES_MAX, call_bytes, seed)
 }
 
 /// Returns the leading part of [`new_data_buffer`] that a file of `size_bytes` uses, at least one call long.
 fn new_data_buffer_within(size_bytes: u64, call_bytes: u64, seed: u64) -> Buffer {
-    let calls = size_bytes.min(DATA_BYTES).div_ceil(call_bytes).max(1);
+    let calls = size_bytes
+        .min(DATA_BUFFER_BYTES_MAX)
+        .div_ceil(call_bytes)
+        .max(1);
     new_random_buffer((calls * call_bytes) as usize, seed)
 }
 
@@ -32,11 +35,11 @@ pub(crate) fn new_call_buffer(call_bytes: u64, seed: u64) -> Buffer {
 
 fn new_random_buffer(bytes: usize, seed: u64) -> Buffer {
     let mut buffer = Buffer::new(bytes);
-    Pcg64::new(u128::from(seed), DATA_STREAM).fill_bytes(&mut buffer);
+    Pcg64::new(u128::from(seed), DATA_RANDOM_STREAM).fill_bytes(&mut buffer);
     buffer
 }
 
-const DATA_STREAM: u128 = 1;
+const DATA_RANDOM_STREAM: u128 = 1;
 
 /// Reads one block and then spends the think time. A file that ends within the block is an error.
 #[inline]
@@ -53,7 +56,7 @@ pub(crate) async fn read_block(
             count => done += count,
         }
     }
-    pause(system, think).await
+    pause_for_think_time(system, think).await
 }
 
 /// Writes one block, in several calls where a call takes only a part, and then spends the think
@@ -62,25 +65,31 @@ pub(crate) async fn read_block(
 pub(crate) async fn write_block(
     system: &mut System,
     file: File,
-    block: impl Into<Written<'_>>,
+    block: impl Into<WriteData<'_>>,
     think: Nanoseconds,
 ) -> Result<(), ProgramError> {
     let block = block.into();
     let mut done = 0;
     while done < block.len() {
-        match system.write(file, block.part(done..block.len())).await? {
+        match system
+            .write(file, block.subrange(done..block.len()))
+            .await?
+        {
             0 => return Err(ProgramError::WriteAcceptedNothing),
             count => done += count,
         }
     }
-    pause(system, think).await
+    pause_for_think_time(system, think).await
 }
 
 /// Spends the CPU time that a program needs after a call.
 #[inline]
-pub(crate) async fn pause(system: &mut System, think: Nanoseconds) -> Result<(), ProgramError> {
+pub(crate) async fn pause_for_think_time(
+    system: &mut System,
+    think: Nanoseconds,
+) -> Result<(), ProgramError> {
     if think > Nanoseconds::ZERO {
-        system.compute(think).await?;
+        system.consume_cpu_time(think).await?;
     }
     Ok(())
 }
@@ -93,15 +102,15 @@ pub(crate) async fn write_file(
     buffer: &Buffer,
     think: Nanoseconds,
 ) -> Result<(), ProgramError> {
-    let kept = system.keeping(buffer);
+    let kept = system.keep_data(buffer);
     let data = kept
         .as_ref()
-        .map_or_else(|| Written::from(&buffer[..]), Written::kept);
+        .map_or_else(|| WriteData::from(&buffer[..]), WriteData::from_kept_buffer);
     let call_bytes = call_bytes as usize;
     let mut calls = (0..data.len() / call_bytes).cycle();
     for _ in 0..size_bytes / call_bytes as u64 {
         let call = calls.next().expect("a buffer holds at least one call") * call_bytes;
-        write_block(system, file, data.part(call..call + call_bytes), think).await?;
+        write_block(system, file, data.subrange(call..call + call_bytes), think).await?;
     }
     Ok(())
 }
@@ -117,9 +126,9 @@ pub(crate) async fn ensure_file(
     if worker.medium != Medium::Directory {
         return Ok(());
     }
-    match system.open(path, Open::READ).await {
+    match system.open(path, OpenOptions::READ).await {
         Ok(file) => {
-            let length = system.length(file).await?;
+            let length = system.file_length(file).await?;
             system.close(file).await?;
             if length == size_bytes {
                 return Ok(());
@@ -129,8 +138,8 @@ pub(crate) async fn ensure_file(
         Err(error) => return Err(error.into()),
     }
     remove_file(system, worker.medium, path).await?;
-    let file = system.open(path, Open::CREATE).await?;
-    let buffer = new_data_buffer_within(size_bytes, PREPARATION_CALL_BYTES, worker.seed);
+    let file = system.open(path, OpenOptions::CREATE).await?;
+    let buffer = new_data_buffer_within(size_bytes, PREPARATION_CALL_BYTES, worker.random_seed);
     let whole = size_bytes - size_bytes % PREPARATION_CALL_BYTES;
     write_file(
         system,
@@ -172,27 +181,27 @@ pub(crate) async fn remove_file(
 
 /// Creates a file and opens it for writing. A device, or a file that the user supplied, is only
 /// opened.
-pub(crate) async fn create(
+pub(crate) async fn create_empty_file(
     system: &mut System,
     medium: Medium,
     path: &str,
     direct: bool,
 ) -> Result<File, ProgramError> {
     let how = match medium {
-        Medium::Directory => Open::CREATE,
-        Medium::Device | Medium::File => Open::WRITE,
+        Medium::Directory => OpenOptions::CREATE,
+        Medium::Device | Medium::File => OpenOptions::WRITE,
     };
-    Ok(system.open(path, how.direct(direct)).await?)
+    Ok(system.open(path, how.with_direct(direct)).await?)
 }
 
 /// Moves the file position to an offset from the start of the file.
-pub(crate) async fn seek_to(
+pub(crate) async fn seek_to_offset(
     system: &mut System,
     file: File,
     offset_bytes: u64,
 ) -> Result<(), ProgramError> {
     system
-        .lseek(file, offset_bytes as i64, Whence::Start)
+        .lseek(file, offset_bytes as i64, SeekOrigin::FileStart)
         .await?;
     Ok(())
 }

@@ -12,35 +12,35 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EndScope {
     /// Scope of one reporting group, by its number.
-    Group(u32),
+    ExitGroup(u32),
     /// Scope of all jobs that have started.
-    Started,
+    StartedJobs,
     /// Scope of all jobs of the job file.
-    All,
+    AllJobs,
 }
 
 /// State that the earlier steps of a run left behind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Earlier {
+pub struct EarlierSteps {
     /// Total duration of the earlier steps. Each step counts from its start to the end of its last
     /// worker.
-    pub elapsed: Nanoseconds,
+    pub elapsed_time: Nanoseconds,
     /// Jobs that the earlier steps ended before the current step starts.
     pub ended: BTreeSet<EndScope>,
     /// Write pointers that the earlier steps left, by drive and path.
-    pub zones: BTreeMap<(u32, String), ZoneTable>,
+    pub zone_tables: BTreeMap<(u32, String), ZoneTable>,
 }
 
 /// Groups of workers that coordinate with each other during one step, one group for each drive.
 #[derive(Debug, Default)]
-pub struct Companies {
-    earlier_steps: Arc<Earlier>,
-    group_states: Mutex<BTreeMap<u32, Arc<Mutex<GroupState>>>>,
+pub struct WorkerGroups {
+    earlier_steps: Arc<EarlierSteps>,
+    group_states: Mutex<BTreeMap<u32, Arc<Mutex<WorkerGroupState>>>>,
 }
 
-impl Companies {
+impl WorkerGroups {
     /// Creates the worker groups of a step that follows earlier steps.
-    pub fn after(earlier: Earlier) -> Self {
+    pub fn after_steps(earlier: EarlierSteps) -> Self {
         Self {
             earlier_steps: Arc::new(earlier),
             ..Self::default()
@@ -48,22 +48,22 @@ impl Companies {
     }
 
     /// Adds a worker to the group of a drive and returns the worker's handle.
-    pub fn seat(&self, drive: u32) -> Company {
-        let mut boards = lock(&self.group_states);
+    pub fn add_worker(&self, drive: u32) -> WorkerGroupMember {
+        let mut boards = lock_mutex(&self.group_states);
         let board = Arc::clone(boards.entry(drive).or_default());
-        let mut seats = lock(&board);
+        let mut seats = lock_mutex(&board);
         seats.drive_index = drive;
         let locks = Arc::clone(&seats.file_locks);
-        let seat = seats.members.len();
+        let seat = seats.member_states.len();
         let must_end = Arc::new(AtomicBool::new(false));
-        seats.members.push(MemberState {
-            must_end: Arc::clone(&must_end),
+        seats.member_states.push(MemberState {
+            must_end_flag: Arc::clone(&must_end),
             ..MemberState::default()
         });
         drop(seats);
-        Company {
+        WorkerGroupMember {
             member_index: seat,
-            must_end,
+            must_end_flag: must_end,
             group_state: board,
             file_locks: locks,
             earlier: Arc::clone(&self.earlier_steps),
@@ -71,22 +71,22 @@ impl Companies {
     }
 
     /// Returns the write pointers of all zones, by drive and path.
-    pub fn zones(&self) -> BTreeMap<(u32, String), ZoneTable> {
-        let mut zones = self.earlier_steps.zones.clone();
-        for (drive, board) in &*lock(&self.group_states) {
-            for (path, table) in &lock(board).zones {
-                zones.insert((*drive, path.clone()), lock(table).clone());
+    pub fn zone_tables(&self) -> BTreeMap<(u32, String), ZoneTable> {
+        let mut zones = self.earlier_steps.zone_tables.clone();
+        for (drive, board) in &*lock_mutex(&self.group_states) {
+            for (path, table) in &lock_mutex(board).zone_tables_by_path {
+                zones.insert((*drive, path.clone()), lock_mutex(table).clone());
             }
         }
         zones
     }
 
     /// Returns the jobs that were ended, on any drive, in this step or in an earlier one.
-    pub fn ended(&self) -> BTreeSet<EndScope> {
-        let boards = lock(&self.group_states);
+    pub fn ended_scopes(&self) -> BTreeSet<EndScope> {
+        let boards = lock_mutex(&self.group_states);
         let ended = boards
             .values()
-            .flat_map(|board| lock(board).ended_scopes.clone());
+            .flat_map(|board| lock_mutex(board).ended_scopes.clone());
         ended
             .chain(self.earlier_steps.ended.iter().copied())
             .collect()
@@ -96,32 +96,32 @@ impl Companies {
 /// Handle through which a worker coordinates with the other workers that run at the same time on
 /// its drive.
 #[derive(Clone, Debug)]
-pub struct Company {
+pub struct WorkerGroupMember {
     member_index: usize,
-    must_end: Arc<AtomicBool>,
-    group_state: Arc<Mutex<GroupState>>,
+    must_end_flag: Arc<AtomicBool>,
+    group_state: Arc<Mutex<WorkerGroupState>>,
     file_locks: Arc<FileLocks>,
-    earlier: Arc<Earlier>,
+    earlier: Arc<EarlierSteps>,
 }
 
-impl Default for Company {
+impl Default for WorkerGroupMember {
     /// Returns the handle of a worker that runs alone in the first step.
     fn default() -> Self {
-        Companies::default().seat(0)
+        WorkerGroups::default().add_worker(0)
     }
 }
 
 /// State that the workers of a drive share.
 #[derive(Debug, Default)]
-struct GroupState {
-    members: Vec<MemberState>,
+struct WorkerGroupState {
+    member_states: Vec<MemberState>,
     ended_scopes: BTreeSet<EndScope>,
     /// Files that some worker has not released yet, by path.
-    files: HashMap<String, HeldFile>,
+    held_files: HashMap<String, HeldFile>,
     file_locks: Arc<FileLocks>,
     drive_index: u32,
     /// Write pointers of the drive's files, by path.
-    zones: BTreeMap<String, SharedZones>,
+    zone_tables_by_path: BTreeMap<String, SharedZones>,
 }
 
 /// File that one or several workers hold.
@@ -129,33 +129,33 @@ struct GroupState {
 struct HeldFile {
     holder_count: u32,
     /// Whether a worker that released the file wants it removed.
-    is_to_be_removed: bool,
+    must_remove: bool,
 }
 
 /// State of a worker that the other workers see.
 #[derive(Debug, Default)]
 struct MemberState {
-    member: Member,
+    group_member: GroupMember,
     has_started: bool,
     has_ended: bool,
-    must_end: Arc<AtomicBool>,
+    must_end_flag: Arc<AtomicBool>,
     /// I/Os that the worker counted against its share of a flow.
     flow_io_count: u64,
-    completed: CompletedIos,
+    completed_ios: CompletedIos,
 }
 
 /// I/Os that a worker completed since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CompletedIos {
-    pub(crate) ios: u64,
+    pub(crate) io_count: u64,
     pub(crate) bytes: u64,
     /// Sum of the response times of the completed I/Os, in nanoseconds.
     pub(crate) response_ns_total: u64,
 }
 
 impl CompletedIos {
-    pub(crate) fn add(&mut self, other: CompletedIos) {
-        self.ios += other.ios;
+    pub(crate) fn add_ios(&mut self, other: CompletedIos) {
+        self.io_count += other.io_count;
         self.bytes += other.bytes;
         self.response_ns_total += other.response_ns_total;
     }
@@ -165,21 +165,21 @@ impl CompletedIos {
 /// weight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FlowShare {
-    pub(crate) id: u32,
-    pub(crate) weight: u32,
+    pub(crate) flow_id: u32,
+    pub(crate) flow_weight: u32,
 }
 
 /// Properties of a worker that the other workers must know.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Member {
+pub(crate) struct GroupMember {
     /// Name of the fio job that the worker runs.
-    pub(crate) name: String,
+    pub(crate) job_name: String,
     /// Paths of the worker's files.
     pub(crate) file_paths: Vec<String>,
     /// Reporting group of the worker, by its number.
-    pub(crate) group: u32,
+    pub(crate) group_number: u32,
     /// Whether the worker ends other workers, while it runs or when it ends.
-    pub(crate) exit_scope: bool,
+    pub(crate) ends_whole_group: bool,
     /// Whether the worker counts for the steady state of its reporting group.
     pub(crate) is_in_steady_group: bool,
     /// Share of the worker in a flow. It is `None` without a flow and after the worker has ended.
@@ -188,60 +188,66 @@ pub(crate) struct Member {
     pub(crate) does_io: bool,
 }
 
-impl Company {
+impl WorkerGroupMember {
     /// Registers the worker for a repetition, before any worker starts.
-    pub(crate) fn register(&self, member: Member) {
+    pub(crate) fn register(&self, member: GroupMember) {
         let mut board = self.lock_group_state();
         let ended = &self.earlier.ended;
-        let must_end =
-            ended.contains(&EndScope::All) || ended.contains(&EndScope::Group(member.group));
-        self.must_end.store(must_end, Ordering::Relaxed);
+        let must_end = ended.contains(&EndScope::AllJobs)
+            || ended.contains(&EndScope::ExitGroup(member.group_number));
+        self.must_end_flag.store(must_end, Ordering::Relaxed);
         board.ended_scopes.clear();
-        board.zones.clear();
+        board.zone_tables_by_path.clear();
         for path in &member.file_paths {
-            board.files.entry(path.clone()).or_default().holder_count += 1;
+            board
+                .held_files
+                .entry(path.clone())
+                .or_default()
+                .holder_count += 1;
         }
-        let seat = &mut board.members[self.member_index];
+        let seat = &mut board.member_states[self.member_index];
         *seat = MemberState {
-            member,
-            must_end: Arc::clone(&self.must_end),
+            group_member: member,
+            must_end_flag: Arc::clone(&self.must_end_flag),
             ..MemberState::default()
         };
     }
 
     /// Marks the worker as started: from now on it does I/O.
     pub(crate) fn record_start(&self) {
-        self.lock_group_state().members[self.member_index].has_started = true;
+        self.lock_group_state().member_states[self.member_index].has_started = true;
     }
 
     /// Returns the total duration of the earlier steps.
     pub(crate) fn elapsed_before(&self) -> Nanoseconds {
-        self.earlier.elapsed
+        self.earlier.elapsed_time
     }
 
-    /// Reports whether any other worker may end this worker.
     pub(crate) fn may_be_ended_by_others(&self) -> bool {
         let board = self.lock_group_state();
-        board.members.len() > 1 && board.members.iter().any(|seat| seat.member.exit_scope)
+        board.member_states.len() > 1
+            && board
+                .member_states
+                .iter()
+                .any(|seat| seat.group_member.ends_whole_group)
     }
 
-    /// Reports whether another worker ended this worker.
     pub(crate) fn must_end(&self) -> bool {
-        self.must_end.load(Ordering::Relaxed)
+        self.must_end_flag.load(Ordering::Relaxed)
     }
 
     /// Ends other workers, and the jobs of the same scope that start in later steps.
     pub(crate) fn end_other_jobs(&self, ended: EndScope) {
         let mut board = self.lock_group_state();
         board.ended_scopes.insert(ended);
-        for seat in &board.members {
+        for seat in &board.member_states {
             let is_meant = match ended {
-                EndScope::Group(group) => seat.member.group == group,
-                EndScope::Started => seat.has_started,
-                EndScope::All => true,
+                EndScope::ExitGroup(group) => seat.group_member.group_number == group,
+                EndScope::StartedJobs => seat.has_started,
+                EndScope::AllJobs => true,
             };
             if is_meant {
-                seat.must_end.store(true, Ordering::Relaxed);
+                seat.must_end_flag.store(true, Ordering::Relaxed);
             }
         }
     }
@@ -251,18 +257,24 @@ impl Company {
     /// the weights.
     pub(crate) fn take_flow_turn(&self) -> bool {
         let mut board = self.lock_group_state();
-        let Some(share) = board.members[self.member_index].member.flow_share else {
+        let Some(share) = board.member_states[self.member_index]
+            .group_member
+            .flow_share
+        else {
             return true;
         };
         // fio counts one I/O more than there were.
         let (mut ios, mut weight) = (1u128, 0u128);
-        for seat in &board.members {
-            let same = seat.member.flow_share.filter(|other| other.id == share.id);
+        for seat in &board.member_states {
+            let same = seat
+                .group_member
+                .flow_share
+                .filter(|other| other.flow_id == share.flow_id);
             ios += same.map_or(0, |_| u128::from(seat.flow_io_count));
-            weight += same.map_or(0, |other| u128::from(other.weight));
+            weight += same.map_or(0, |other| u128::from(other.flow_weight));
         }
-        let own = &mut board.members[self.member_index].flow_io_count;
-        let is_allowed = u128::from(*own) * weight <= u128::from(share.weight) * ios;
+        let own = &mut board.member_states[self.member_index].flow_io_count;
+        let is_allowed = u128::from(*own) * weight <= u128::from(share.flow_weight) * ios;
         *own += u64::from(is_allowed);
         is_allowed
     }
@@ -270,10 +282,10 @@ impl Company {
     /// Reports whether a worker of the job with this name still runs, among the workers that
     /// registered before this one. Workers of jobs further up in the job file always register
     /// before.
-    pub(crate) fn is_job_running(&self, name: &str) -> bool {
+    pub(crate) fn has_running_job(&self, name: &str) -> bool {
         let board = self.lock_group_state();
-        let mut above = board.members[..self.member_index].iter();
-        above.any(|seat| !seat.has_ended && seat.member.name == name)
+        let mut above = board.member_states[..self.member_index].iter();
+        above.any(|seat| !seat.has_ended && seat.group_member.job_name == name)
     }
 
     /// Releases the worker's files and returns the paths to be removed: files that some worker
@@ -281,18 +293,22 @@ impl Company {
     /// last user has opened and used it.
     pub(crate) fn release_files(&self, removes: bool) -> Vec<String> {
         let mut board = self.lock_group_state();
-        let mut paths = std::mem::take(&mut board.members[self.member_index].member.file_paths);
+        let mut paths = std::mem::take(
+            &mut board.member_states[self.member_index]
+                .group_member
+                .file_paths,
+        );
         paths.retain(|path| {
-            let Some(shared) = board.files.get_mut(path) else {
+            let Some(shared) = board.held_files.get_mut(path) else {
                 return false;
             };
             shared.holder_count -= 1;
-            shared.is_to_be_removed |= removes;
+            shared.must_remove |= removes;
             if shared.holder_count > 0 {
                 return false;
             }
-            let is_to_be_removed = shared.is_to_be_removed;
-            board.files.remove(path);
+            let is_to_be_removed = shared.must_remove;
+            board.held_files.remove(path);
             is_to_be_removed
         });
         paths
@@ -300,31 +316,46 @@ impl Company {
 
     /// Marks the worker as ended, so that it has no share of a flow and no other worker waits for
     /// it. The caller wakes waiting workers by a notice.
-    pub fn leave(&self) {
+    pub fn leave_group(&self) {
         let mut board = self.lock_group_state();
-        let seat = &mut board.members[self.member_index];
-        seat.member.flow_share = None;
+        let seat = &mut board.member_states[self.member_index];
+        seat.group_member.flow_share = None;
         seat.has_ended = true;
     }
 
     /// Reports whether all workers that do I/O have ended. It is false if no worker does I/O.
     pub(crate) fn has_all_io_ended(&self) -> bool {
         let board = self.lock_group_state();
-        let mut of_io = board.members.iter().filter(|seat| seat.member.does_io);
-        let has_any = board.members.iter().any(|seat| seat.member.does_io);
+        let mut of_io = board
+            .member_states
+            .iter()
+            .filter(|seat| seat.group_member.does_io);
+        let has_any = board
+            .member_states
+            .iter()
+            .any(|seat| seat.group_member.does_io);
         has_any && of_io.all(|seat| seat.has_ended)
     }
 
     /// Returns the write pointers of a file, initially as the earlier steps left them.
-    pub(crate) fn zones(&self, path: &str) -> SharedZones {
+    pub(crate) fn zone_table_of_path(&self, path: &str) -> SharedZones {
         let mut board = self.lock_group_state();
         let key = (board.drive_index, path.to_owned());
         let left = || {
             Arc::new(Mutex::new(
-                self.earlier.zones.get(&key).cloned().unwrap_or_default(),
+                self.earlier
+                    .zone_tables
+                    .get(&key)
+                    .cloned()
+                    .unwrap_or_default(),
             ))
         };
-        Arc::clone(board.zones.entry(path.to_owned()).or_insert_with(left))
+        Arc::clone(
+            board
+                .zone_tables_by_path
+                .entry(path.to_owned())
+                .or_insert_with(left),
+        )
     }
 
     /// Returns the file locks that the drive's workers share.
@@ -333,19 +364,21 @@ impl Company {
     }
 
     /// Publishes the I/Os that the worker has completed so far.
-    pub(crate) fn publish_completed(&self, done: CompletedIos) {
-        self.lock_group_state().members[self.member_index].completed = done;
+    pub(crate) fn publish_completed_ios(&self, done: CompletedIos) {
+        self.lock_group_state().member_states[self.member_index].completed_ios = done;
     }
 
     /// Sums the published I/Os of those workers of the reporting group that count for its steady
     /// state.
-    pub(crate) fn group_completed(&self) -> CompletedIos {
+    pub(crate) fn completed_ios_of_group(&self) -> CompletedIos {
         let board = self.lock_group_state();
-        let group = board.members[self.member_index].member.group;
+        let group = board.member_states[self.member_index]
+            .group_member
+            .group_number;
         let mut sum = CompletedIos::default();
-        for seat in &board.members {
-            if seat.member.is_in_steady_group && seat.member.group == group {
-                sum.add(seat.completed);
+        for seat in &board.member_states {
+            if seat.group_member.is_in_steady_group && seat.group_member.group_number == group {
+                sum.add_ios(seat.completed_ios);
             }
         }
         sum
@@ -355,20 +388,23 @@ impl Company {
     /// steady state. That worker checks the steady state.
     pub(crate) fn is_last_in_steady_group(&self) -> bool {
         let board = self.lock_group_state();
-        let group = board.members[self.member_index].member.group;
-        let counts =
-            |seat: &MemberState| seat.member.is_in_steady_group && seat.member.group == group;
-        board.members.iter().rposition(counts) == Some(self.member_index)
+        let group = board.member_states[self.member_index]
+            .group_member
+            .group_number;
+        let counts = |seat: &MemberState| {
+            seat.group_member.is_in_steady_group && seat.group_member.group_number == group
+        };
+        board.member_states.iter().rposition(counts) == Some(self.member_index)
     }
 
-    fn lock_group_state(&self) -> MutexGuard<'_, GroupState> {
-        lock(&self.group_state)
+    fn lock_group_state(&self) -> MutexGuard<'_, WorkerGroupState> {
+        lock_mutex(&self.group_state)
     }
 }
 
 /// Locks a mutex and ignores poisoning: a worker that panicked while it held the lock left no
 /// half-made change.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_mutex<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -376,13 +412,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
-    fn entered(companies: &Companies, groups: &[u32]) -> Vec<Company> {
+    fn entered(companies: &WorkerGroups, groups: &[u32]) -> Vec<WorkerGroupMember> {
         let enter = |group: &u32| {
-            let company = companies.seat(0);
-            company.register(Member {
-                group: *group,
-                exit_scope: true,
-                ..Member::default()
+            let company = companies.add_worker(0);
+            company.register(GroupMember {
+                group_number: *group,
+                ends_whole_group: true,
+                ..GroupMember::default()
             });
             company
         };
@@ -391,12 +427,15 @@ mod tests {
 
     #[test]
     fn shares_of_a_flow_go_by_weight_until_one_leaves() {
-        let companies = Companies::default();
+        let companies = WorkerGroups::default();
         let shares = [(1, 3), (1, 1), (2, 1)].map(|(id, weight)| {
-            let company = companies.seat(0);
-            company.register(Member {
-                flow_share: Some(FlowShare { id, weight }),
-                ..Member::default()
+            let company = companies.add_worker(0);
+            company.register(GroupMember {
+                flow_share: Some(FlowShare {
+                    flow_id: id,
+                    flow_weight: weight,
+                }),
+                ..GroupMember::default()
             });
             company
         });
@@ -407,7 +446,7 @@ mod tests {
             }
         }
         assert_eq!(ios, [1000, 334, 1000]);
-        shares[0].leave();
+        shares[0].leave_group();
         assert!((0..1000).all(|_| shares[1].take_flow_turn()));
     }
 
@@ -418,12 +457,12 @@ mod tests {
             ([true, false], [false, true]),
             ([false, true], [false, true]),
         ] {
-            let companies = Companies::default();
+            let companies = WorkerGroups::default();
             let all = [(); 2].map(|()| {
-                let company = companies.seat(0);
-                company.register(Member {
+                let company = companies.add_worker(0);
+                company.register(GroupMember {
                     file_paths: vec!["f".to_owned()],
-                    ..Member::default()
+                    ..GroupMember::default()
                 });
                 company
             });
@@ -435,51 +474,51 @@ mod tests {
 
     #[test]
     fn a_job_is_in_progress_until_its_last_worker_leaves() {
-        let companies = Companies::default();
+        let companies = WorkerGroups::default();
         let all = ["a", "a", "b"].map(|name| {
-            let company = companies.seat(0);
-            company.register(Member {
-                name: name.to_owned(),
-                ..Member::default()
+            let company = companies.add_worker(0);
+            company.register(GroupMember {
+                job_name: name.to_owned(),
+                ..GroupMember::default()
             });
             company
         });
-        assert!(all[2].is_job_running("a"));
-        all[0].leave();
-        assert!(all[2].is_job_running("a"));
-        all[1].leave();
-        assert!(!all[2].is_job_running("a"));
-        assert!(!all[0].is_job_running("b"), "`b` stands below");
+        assert!(all[2].has_running_job("a"));
+        all[0].leave_group();
+        assert!(all[2].has_running_job("a"));
+        all[1].leave_group();
+        assert!(!all[2].has_running_job("a"));
+        assert!(!all[0].has_running_job("b"), "`b` stands below");
     }
 
     #[test]
     fn an_end_reaches_its_scope_and_no_further() {
         for (ended, expected) in [
-            (EndScope::Group(0), [true, true, false]),
-            (EndScope::Started, [true, false, true]),
-            (EndScope::All, [true, true, true]),
+            (EndScope::ExitGroup(0), [true, true, false]),
+            (EndScope::StartedJobs, [true, false, true]),
+            (EndScope::AllJobs, [true, true, true]),
         ] {
-            let companies = Companies::default();
+            let companies = WorkerGroups::default();
             let all = entered(&companies, &[0, 0, 1]);
             all[0].record_start();
             all[2].record_start();
             all[0].end_other_jobs(ended);
-            let must_end: Vec<bool> = all.iter().map(Company::must_end).collect();
+            let must_end: Vec<bool> = all.iter().map(WorkerGroupMember::must_end).collect();
             assert_eq!(must_end, expected, "{ended:?}");
-            assert_eq!(companies.ended(), BTreeSet::from([ended]));
+            assert_eq!(companies.ended_scopes(), BTreeSet::from([ended]));
         }
     }
 
     #[test]
     fn what_a_step_ended_stays_ended_in_the_next_and_not_in_the_next_repetition() {
-        let earlier = Earlier {
-            ended: BTreeSet::from([EndScope::Group(1)]),
-            ..Earlier::default()
+        let earlier = EarlierSteps {
+            ended: BTreeSet::from([EndScope::ExitGroup(1)]),
+            ..EarlierSteps::default()
         };
-        let all = entered(&Companies::after(earlier), &[0, 1]);
+        let all = entered(&WorkerGroups::after_steps(earlier), &[0, 1]);
         assert_eq!([all[0].must_end(), all[1].must_end()], [false, true]);
-        all[0].end_other_jobs(EndScope::Group(0));
-        all[0].register(Member::default());
+        all[0].end_other_jobs(EndScope::ExitGroup(0));
+        all[0].register(GroupMember::default());
         assert!(!all[0].must_end());
     }
 }

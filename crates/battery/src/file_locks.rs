@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Locks of the files of a drive, by their paths.
 #[derive(Debug, Default)]
 pub(crate) struct FileLocks {
-    table: Mutex<LockTable>,
+    lock_table: Mutex<LockTable>,
 }
 
 #[derive(Debug, Default)]
 struct LockTable {
-    locks: BTreeMap<String, FileLock>,
+    lock_by_path: BTreeMap<String, FileLock>,
     /// Ticket of the next worker that waits for a lock.
     ticket_next: u64,
 }
@@ -27,15 +27,14 @@ struct FileLock {
 /// Workers that hold the lock of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LockHolders {
-    Exclusive,
-    /// Number of holders that share the lock.
-    Shared(u32),
+    ExclusiveHolder,
+    SharedHolders(u32),
 }
 
 /// Position of a worker in the queue for a file lock. Dropping it leaves the queue.
 #[derive(Debug)]
 pub(crate) struct LockWait {
-    locks: Arc<FileLocks>,
+    file_locks: Arc<FileLocks>,
     path: String,
     ticket: u64,
 }
@@ -43,7 +42,7 @@ pub(crate) struct LockWait {
 /// File lock that a worker holds. Dropping it releases the lock.
 #[derive(Debug)]
 pub(crate) struct FileGuard {
-    locks: Arc<FileLocks>,
+    file_locks: Arc<FileLocks>,
     path: String,
 }
 
@@ -53,17 +52,19 @@ impl FileLocks {
         let mut state = self.lock_table();
         let ticket = state.ticket_next;
         state.ticket_next += 1;
-        let lock = state.locks.entry(path.to_owned()).or_default();
+        let lock = state.lock_by_path.entry(path.to_owned()).or_default();
         lock.waiting_tickets.push_back(ticket);
         LockWait {
-            locks: Arc::clone(self),
+            file_locks: Arc::clone(self),
             path: path.to_owned(),
             ticket,
         }
     }
 
     fn lock_table(&self) -> MutexGuard<'_, LockTable> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lock_table
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -72,19 +73,21 @@ impl LockWait {
     /// if the worker shares the lock and all holders share it. Returns `None` if the worker must
     /// continue to wait.
     pub(crate) fn try_lock(&self, shares: bool) -> Option<FileGuard> {
-        let mut state = self.locks.lock_table();
-        let lock = state.locks.get_mut(&self.path)?;
+        let mut state = self.file_locks.lock_table();
+        let lock = state.lock_by_path.get_mut(&self.path)?;
         let held = match (lock.holders, shares) {
             _ if lock.waiting_tickets.front() != Some(&self.ticket) => return None,
-            (None, true) => LockHolders::Shared(1),
-            (None, false) => LockHolders::Exclusive,
-            (Some(LockHolders::Shared(count)), true) => LockHolders::Shared(count + 1),
+            (None, true) => LockHolders::SharedHolders(1),
+            (None, false) => LockHolders::ExclusiveHolder,
+            (Some(LockHolders::SharedHolders(count)), true) => {
+                LockHolders::SharedHolders(count + 1)
+            }
             (Some(_), _) => return None,
         };
         lock.holders = Some(held);
         lock.waiting_tickets.pop_front();
         Some(FileGuard {
-            locks: Arc::clone(&self.locks),
+            file_locks: Arc::clone(&self.file_locks),
             path: self.path.clone(),
         })
     }
@@ -92,8 +95,8 @@ impl LockWait {
 
 impl Drop for LockWait {
     fn drop(&mut self) {
-        let mut state = self.locks.lock_table();
-        if let Some(lock) = state.locks.get_mut(&self.path) {
+        let mut state = self.file_locks.lock_table();
+        if let Some(lock) = state.lock_by_path.get_mut(&self.path) {
             lock.waiting_tickets.retain(|ticket| *ticket != self.ticket);
         }
     }
@@ -101,11 +104,11 @@ impl Drop for LockWait {
 
 impl Drop for FileGuard {
     fn drop(&mut self) {
-        let mut state = self.locks.lock_table();
-        if let Some(lock) = state.locks.get_mut(&self.path) {
+        let mut state = self.file_locks.lock_table();
+        if let Some(lock) = state.lock_by_path.get_mut(&self.path) {
             lock.holders = match lock.holders {
-                Some(LockHolders::Shared(count)) if count > 1 => {
-                    Some(LockHolders::Shared(count - 1))
+                Some(LockHolders::SharedHolders(count)) if count > 1 => {
+                    Some(LockHolders::SharedHolders(count - 1))
                 }
                 _ => None,
             };

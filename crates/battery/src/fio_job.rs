@@ -27,10 +27,10 @@ mod watch;
 mod zoned;
 
 use crate::blocks::{ensure_file, remove_file};
-use crate::company::{EndScope, FlowShare, Member};
+use crate::company::{EndScope, FlowShare, GroupMember};
 use crate::parameter::ParameterField;
-use crate::pattern::{Pattern, PhaseFuture, ProgramProperties, RunContext};
-use crate::program::{Input, Program, ProgramError, gcd};
+use crate::pattern::{AccessPattern, PhaseFuture, ProgramProperties, SystemAndWorker};
+use crate::program::{InputFile, Program, ProgramError, greatest_common_divisor};
 use crate::worker::{Medium, Worker};
 use clone::JobClone;
 use diskperf_fio::job::{
@@ -40,39 +40,38 @@ use diskperf_fio::job::{
 use diskperf_fio::plan::{self, FileSize, PlannedFile};
 use diskperf_fio::{Direction, Errors, JobDefinition};
 use diskperf_system::{
-    Buffer, EngineChoice, Errno, Error, File, MapOptions, Open, RingOptions, System,
+    Buffer, EngineChoice, Errno, Error, File, MapOptions, OpenOptions, RingOptions, System,
 };
 use diskperf_timeline::{CacheMode, Nanoseconds, WorkerMeasure};
 use read_back::verifies_only;
-pub use script::Script;
+pub use script::IoLog;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Name of the programs that run sections of fio job files.
-pub(crate) const NAME: &str = "fio_job";
+pub(crate) const PROGRAM_NAME: &str = "fio_job";
 
 const SAMPLE_INTERVAL: Nanoseconds = Nanoseconds::from_millis(1000);
 
 #[derive(Clone, Debug)]
 struct FioJob {
     job: Arc<JobDefinition>,
-    /// Files of each clone of the job, by clone index.
     clone_files: Arc<[Vec<PlannedFile>]>,
     /// Files that other sections of the job file make, by path.
-    file_makers: Arc<BTreeMap<String, MadeBy>>,
+    file_makers: Arc<BTreeMap<String, FileMaker>>,
     /// First byte of each file that is an area of the target, by its path.
     file_starts_bytes: Arc<BTreeMap<String, u64>>,
     /// I/O log that the job repeats (`read_iolog`).
-    log: Option<Arc<Script>>,
+    io_log: Option<Arc<IoLog>>,
 }
 
 /// Section that makes a file which several sections of a job file share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MadeBy {
+pub enum FileMaker {
     /// A section that has already ended. Its file is used if it is long enough.
-    AnEarlierOne,
+    EarlierJob,
     /// A section that runs at the same time.
-    OneBesideIt,
+    ConcurrentJob,
 }
 
 impl Program {
@@ -86,10 +85,10 @@ impl Program {
     ///
     /// Returns one error for each option that changes the I/O and cannot be obeyed, with its
     /// position in the job file.
-    pub fn of_fio_job(
+    pub fn from_fio_job(
         job: &JobDefinition,
         existing: &BTreeMap<String, FileSize>,
-        made: &BTreeMap<String, MadeBy>,
+        made: &BTreeMap<String, FileMaker>,
         starts: &BTreeMap<String, u64>,
     ) -> Result<Self, Errors> {
         support::check_support(job)?;
@@ -100,13 +99,15 @@ impl Program {
             clone_files: files.into(),
             file_makers: Arc::new(made.clone()),
             file_starts_bytes: Arc::new(starts.clone()),
-            log: None,
+            io_log: None,
         };
-        Ok(Self::from_pattern((NAME, NAME), Box::new(pattern)))
+        Ok(Self::from_pattern(
+            (PROGRAM_NAME, PROGRAM_NAME),
+            Box::new(pattern),
+        ))
     }
 }
 
-/// Returns the queue depth of each clone of a job.
 fn queue_depth(job: &JobDefinition) -> u32 {
     match job.engine.engine {
         // It submits one at a time, and waits for it.
@@ -155,7 +156,7 @@ fn bypasses_page_cache(job: &JobDefinition) -> bool {
     job.engine.is_direct && job.engine.engine != IoEngine::Mmap
 }
 
-fn writes(job: &JobDefinition) -> bool {
+fn writes_data(job: &JobDefinition) -> bool {
     let access = job.pattern.access;
     if verifies_only(job) || job.engine.engine == IoEngine::Cpuio {
         return false;
@@ -172,15 +173,15 @@ fn file_name(file: &PlannedFile) -> String {
 
 impl FioJob {
     /// Creates the program of a job that repeats an I/O log on the given files of its clones.
-    fn from_log(job: JobDefinition, files: Vec<Vec<PlannedFile>>, script: Script) -> Program {
+    fn from_log(job: JobDefinition, files: Vec<Vec<PlannedFile>>, script: IoLog) -> Program {
         let pattern = Self {
             job: Arc::new(job),
             clone_files: files.into(),
             file_makers: Arc::default(),
             file_starts_bytes: Arc::default(),
-            log: Some(Arc::new(script)),
+            io_log: Some(Arc::new(script)),
         };
-        Program::from_pattern((NAME, NAME), Box::new(pattern))
+        Program::from_pattern((PROGRAM_NAME, PROGRAM_NAME), Box::new(pattern))
     }
 
     /// Returns the path of a planned file in the working directory of a worker.
@@ -190,7 +191,7 @@ impl FioJob {
 
     /// Returns the first byte of a planned file on the target: 0 unless the file is an area of a
     /// device.
-    fn start_bytes(&self, file: &PlannedFile) -> u64 {
+    fn file_start_bytes(&self, file: &PlannedFile) -> u64 {
         self.file_starts_bytes.get(&file.path).copied().unwrap_or(0)
     }
 
@@ -198,11 +199,11 @@ impl FioJob {
         &self,
         (system, worker): (&mut System, &Worker),
     ) -> Result<(), ProgramError> {
-        let (mut clone, mut ring) = JobClone::start((system, worker), self).await?;
-        let ran = clone.run(&mut ring).await;
+        let (mut clone, mut ring) = JobClone::start_clone((system, worker), self).await?;
+        let ran = clone.run_clone(&mut ring).await;
         match &ran {
             Ok(()) => clone.save_state(&ring, false)?,
-            Err(ProgramError::System(_)) => clone.save_state(&ring, true)?,
+            Err(ProgramError::SystemCallFailed(_)) => clone.save_state(&ring, true)?,
             Err(_) => {}
         }
         ran
@@ -211,14 +212,14 @@ impl FioJob {
     /// Returns the scope of the jobs that end when this job ends (`exitall`).
     fn exit_scope(&self) -> EndScope {
         match self.job.order.ended_jobs {
-            EndedJobs::Group => EndScope::Group(self.job.group),
-            EndedJobs::Stonewall => EndScope::Started,
-            EndedJobs::All => EndScope::All,
+            EndedJobs::Group => EndScope::ExitGroup(self.job.group),
+            EndedJobs::Stonewall => EndScope::StartedJobs,
+            EndedJobs::All => EndScope::AllJobs,
         }
     }
 
-    fn files_of_clone(&self, worker: &Worker) -> &[PlannedFile] {
-        &self.clone_files[worker.index as usize]
+    fn planned_files_of_clone(&self, worker: &Worker) -> &[PlannedFile] {
+        &self.clone_files[worker.worker_index as usize]
     }
 
     /// Returns the files of all clones by path, each with the largest size that any clone needs.
@@ -234,7 +235,7 @@ impl FioJob {
     /// Returns the bytes that a clone moves if no time limit ends it before.
     fn io_bytes_total(&self) -> u64 {
         let block = self.job.block_bytes_max();
-        if let Some(script) = &self.log {
+        if let Some(script) = &self.io_log {
             return script.moved_bytes().max(block);
         }
         let of_clone = |files: &Vec<PlannedFile>| match plan::predict_ios(&self.job, files) {
@@ -249,9 +250,9 @@ impl FioJob {
         let (engine, data) = (&self.job.engine, &self.job.data);
         let choice = match engine.engine {
             IoEngine::IoUring if engine.has_kernel_polling => EngineChoice::SqPoll,
-            IoEngine::IoUring | IoEngine::Null => EngineChoice::Best,
+            IoEngine::IoUring | IoEngine::Null => EngineChoice::BestAvailable,
             IoEngine::Libaio if engine.is_direct && engine.submit == SubmitMode::Inline => {
-                EngineChoice::Best
+                EngineChoice::BestAvailable
             }
             IoEngine::Posixaio => EngineChoice::Threads,
             IoEngine::Libaio
@@ -260,14 +261,14 @@ impl FioJob {
             | IoEngine::Vsync
             | IoEngine::Pvsync
             | IoEngine::Pvsync2 => match engine.submit {
-                SubmitMode::Inline => EngineChoice::Worker,
+                SubmitMode::Inline => EngineChoice::WorkerThread,
                 SubmitMode::Offload => EngineChoice::Threads,
             },
-            IoEngine::Mmap => EngineChoice::Mapped(MapOptions {
+            IoEngine::Mmap => EngineChoice::MappedFiles(MapOptions {
                 is_random: self.job.pattern.access.is_random(),
                 drops_pages: engine.is_direct,
             }),
-            IoEngine::Splice => EngineChoice::Spliced,
+            IoEngine::Splice => EngineChoice::SplicedFiles,
             IoEngine::Falloc
             | IoEngine::Ftruncate
             | IoEngine::Filecreate
@@ -276,17 +277,17 @@ impl FioJob {
             | IoEngine::Cpuio => unreachable!("{} has no ring", engine.engine.name()),
         };
         RingOptions {
-            depth: queue_depth(&self.job),
+            queue_depth: queue_depth(&self.job),
             buffer_bytes: self.job.transfer_bytes_max().max(1).next_multiple_of(512) as u32,
-            seed: worker.seed,
+            seed: worker.random_seed,
             compressible_percent: match data.is_zeroed {
                 true => 100,
                 false => data.compressible_percent,
             },
-            engine: choice,
-            poll: engine.is_polled,
-            has_contents: self.job.verify.kind != Verification::None,
-            interval: SAMPLE_INTERVAL,
+            engine_choice: choice,
+            polls_completions: engine.is_polled,
+            has_verifiable_contents: self.job.verify.kind != Verification::None,
+            series_interval: SAMPLE_INTERVAL,
         }
     }
 
@@ -305,15 +306,15 @@ impl FioJob {
             ensure_file(system, worker, path, bytes).await?;
             // As fio does, whatever `invalidate` says.
             if worker.medium == Medium::Directory && length != Ok(bytes) {
-                system.drop_cached(path).await?;
+                system.drop_cached_pages(path).await?;
             }
             return Ok(());
         }
         let how = match self.job.files.is_appended {
-            true => Open::WRITE.create(),
+            true => OpenOptions::WRITE.with_create(),
             false => {
                 remove_file(system, worker.medium, path).await?;
-                Open::CREATE
+                OpenOptions::CREATE
             }
         };
         let is_made_later =
@@ -326,7 +327,7 @@ impl FioJob {
             FileAllocation::None => {}
             FileAllocation::Native => match system.allocate(file, 0..bytes, true).await {
                 // A file system without the call: the file grows as it is written.
-                Err(error @ Error::Failed(_)) if !error.is_of_space() => {}
+                Err(error @ Error::CallFailed(_)) if !error.is_out_of_space() => {}
                 result => result?,
             },
             FileAllocation::Posix => system.allocate(file, 0..bytes, true).await?,
@@ -352,30 +353,32 @@ impl FioJob {
         let access = self.job.pattern.access;
         let verifies = self.job.verify.kind != Verification::None;
         let reads = verifies || access.includes(Direction::Read);
-        let how = match (reads, writes(&self.job)) {
+        let how = match (reads, writes_data(&self.job)) {
             // What is mapped to be written can be read.
-            (false, true) if engine != IoEngine::Mmap => Open::WRITE,
-            (_, true) => Open::READ_WRITE,
-            (_, false) => Open::READ,
+            (false, true) if engine != IoEngine::Mmap => OpenOptions::WRITE,
+            (_, true) => OpenOptions::READ_WRITE,
+            (_, false) => OpenOptions::READ,
         };
         let how = match self.job.sync.open_flag {
             SyncFlag::None => how,
-            SyncFlag::Sync => how.sync(true),
-            SyncFlag::Dsync => how.dsync(true),
+            SyncFlag::Sync => how.with_sync(true),
+            SyncFlag::Dsync => how.with_dsync(true),
         };
         // What was unlinked, or not made before.
         let how = match access.includes(Direction::Write) && worker.medium == Medium::Directory {
-            true => how.create(),
+            true => how.with_create(),
             false => how,
         };
         let mut files = Vec::new();
-        for file in self.files_of_clone(worker) {
+        for file in self.planned_files_of_clone(worker) {
             let path = self.file_path(worker, file);
-            let open = system.open(&path, how.direct(worker.direct)).await?;
+            let open = system
+                .open(&path, how.with_direct(worker.direct_io))
+                .await?;
             files.push((open, path));
         }
         if engine.acts_on_files() {
-            system.count_calls(SAMPLE_INTERVAL);
+            system.begin_name_call_series(SAMPLE_INTERVAL);
             return Ok(files);
         }
         let open: Vec<File> = files.iter().map(|(file, _)| *file).collect();
@@ -384,8 +387,8 @@ impl FioJob {
     }
 }
 
-impl Pattern for FioJob {
-    fn fields(&mut self) -> Vec<ParameterField<'_>> {
+impl AccessPattern for FioJob {
+    fn parameter_fields(&mut self) -> Vec<ParameterField<'_>> {
         Vec::new()
     }
 
@@ -393,13 +396,17 @@ impl Pattern for FioJob {
         Some(&self.job)
     }
 
-    fn notes(&self) -> Vec<String> {
-        let mut notes = support::notes(&self.job);
-        notes.extend(self.log.iter().flat_map(|script| script.notes(&self.job)));
+    fn support_notes(&self) -> Vec<String> {
+        let mut notes = support::support_notes(&self.job);
+        notes.extend(
+            self.io_log
+                .iter()
+                .flat_map(|script| script.log_notes(&self.job)),
+        );
         notes
     }
 
-    fn properties(&self) -> ProgramProperties {
+    fn program_properties(&self) -> ProgramProperties {
         let job = &self.job;
         let block_bytes = job.block_bytes_max();
         // Several files are several areas of a device, where it is laid out so.
@@ -419,18 +426,20 @@ impl Pattern for FioJob {
         let lasts_us = job.durations.ramp_us + job.durations.runtime_us;
         ProgramProperties {
             accepts_any_size: true,
-            writes_target: writes(job),
+            writes_target: writes_data(job),
             worker_count: job.order.clone_count,
             cache_mode: cache,
-            duration: (job.durations.is_time_based || uses_processor)
+            duration_max: (job.durations.is_time_based || uses_processor)
                 .then(|| Nanoseconds(lasts_us * 1000)),
-            media: match (fits_device && has_data && !job.files.is_appended) || uses_processor {
+            supported_media: match (fits_device && has_data && !job.files.is_appended)
+                || uses_processor
+            {
                 true => &[Medium::Directory, Medium::Device, Medium::File],
                 false => &[Medium::Directory],
             },
             size_bytes_range: (self.io_bytes_total(), self.io_bytes_total()),
-            buffer_calls: 1,
-            ..ProgramProperties::for_reads(block_bytes)
+            buffer_call_count: 1,
+            ..ProgramProperties::new_for_reads(block_bytes)
         }
     }
 
@@ -440,7 +449,7 @@ impl Pattern for FioJob {
 
     /// Returns the sum of the file ranges that the clones use. A range that several clones share
     /// counts once.
-    fn range_bytes(&self) -> Option<u64> {
+    fn addressed_range_bytes(&self) -> Option<u64> {
         let part = |file: &PlannedFile| {
             let region = &file.region;
             (file.path.clone(), region.offset_bytes, region.used_bytes())
@@ -455,21 +464,22 @@ impl Pattern for FioJob {
 
     fn unit_bytes(&self, _size_bytes: u64) -> u64 {
         let job = &self.job;
-        if let Some(script) = &self.log {
+        if let Some(script) = &self.io_log {
             return script.unit_bytes();
         }
         let files = self.clone_files.iter().flatten();
-        let starts = files.flat_map(|file| [file.region.offset_bytes, self.start_bytes(file)]);
+        let starts = files.flat_map(|file| [file.region.offset_bytes, self.file_start_bytes(file)]);
         let of = |direction: &Direction| {
             let align_bytes = *job.blocks.offset_align_bytes.get(*direction);
             match job.blocks.choice(*direction) {
-                BlockSizeChoice::Fixed(bytes) => gcd(bytes, align_bytes),
+                BlockSizeChoice::Fixed(bytes) => greatest_common_divisor(bytes, align_bytes),
                 BlockSizeChoice::Range { smallest, largest } => {
-                    gcd(gcd(smallest, largest), align_bytes)
+                    greatest_common_divisor(greatest_common_divisor(smallest, largest), align_bytes)
                 }
-                BlockSizeChoice::Weighted(parts) => {
-                    parts.iter().map(|part| part.bytes).fold(align_bytes, gcd)
-                }
+                BlockSizeChoice::Weighted(parts) => parts
+                    .iter()
+                    .map(|part| part.bytes)
+                    .fold(align_bytes, greatest_common_divisor),
             }
         };
         let skip_bytes = job.pattern.skip_bytes.unsigned_abs();
@@ -480,7 +490,10 @@ impl Pattern for FioJob {
             }
         };
         let sizes = job.pattern.access.directions().iter().map(of);
-        let unit_bytes = starts.chain(sizes).chain(zones).fold(0, gcd);
+        let unit_bytes = starts
+            .chain(sizes)
+            .chain(zones)
+            .fold(0, greatest_common_divisor);
         match job.blocks.allows_unaligned {
             true => 1,
             false => unit_bytes,
@@ -503,20 +516,20 @@ impl Pattern for FioJob {
         }
     }
 
-    fn inputs(&self, worker: &Worker) -> Vec<Input> {
+    fn input_files(&self, worker: &Worker) -> Vec<InputFile> {
         if !self.job.engine.engine.moves_data()
             || !has_layout_phase(&self.job)
             || keeps_page_cache(&self.job)
         {
             return Vec::new();
         }
-        let files = self.files_of_clone(worker).iter();
+        let files = self.planned_files_of_clone(worker).iter();
         let reads = self.job.pattern.access.includes(Direction::Read);
-        let input = |file: &PlannedFile| Input {
+        let input = |file: &PlannedFile| InputFile {
             path: self.file_path(worker, file),
             length_bytes: file.region.file_bytes,
             // What is unlinked cannot be looked at when it was read.
-            read: reads && !self.job.files.unlinks_at_end,
+            is_read_through: reads && !self.job.files.unlinks_at_end,
         };
         files.map(input).collect()
     }
@@ -525,34 +538,36 @@ impl Pattern for FioJob {
         measure.read_bytes + measure.written_bytes
     }
 
-    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
+    fn prepare_target<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         Box::pin(async move {
-            let files = self.files_of_clone(worker).iter();
-            worker.company.register(Member {
-                name: self.job.name.clone(),
+            let files = self.planned_files_of_clone(worker).iter();
+            worker.worker_group.register(GroupMember {
+                job_name: self.job.name.clone(),
                 file_paths: files.map(|file| self.file_path(worker, file)).collect(),
-                group: self.job.group,
-                exit_scope: self.job.order.ends_others
+                group_number: self.job.group,
+                ends_whole_group: self.job.order.ends_others
                     || self.job.order.ends_others_on_error
                     || is_in_steady_group(&self.job),
                 is_in_steady_group: is_in_steady_group(&self.job),
                 flow_share: (self.job.order.flow_weight > 0).then_some(FlowShare {
-                    id: self.job.order.flow_id,
-                    weight: self.job.order.flow_weight,
+                    flow_id: self.job.order.flow_id,
+                    flow_weight: self.job.order.flow_weight,
                 }),
                 does_io: self.job.engine.engine != IoEngine::Cpuio,
             });
             let all = self.all_files();
             // Clones share files: the first that has one makes it.
-            let earlier = self.clone_files[..worker.index as usize].iter().flatten();
+            let earlier = self.clone_files[..worker.worker_index as usize]
+                .iter()
+                .flatten();
             let mut made: BTreeSet<&str> = earlier.map(|file| &*file.path).collect();
-            for file in self.files_of_clone(worker) {
+            for file in self.planned_files_of_clone(worker) {
                 let by = self.file_makers.get(&file.path).copied();
-                if by == Some(MadeBy::OneBesideIt) || !made.insert(&file.path) {
+                if by == Some(FileMaker::ConcurrentJob) || !made.insert(&file.path) {
                     continue;
                 }
                 let (path, bytes) = (self.file_path(worker, file), all[&*file.path]);
-                let is_left = by == Some(MadeBy::AnEarlierOne)
+                let is_left = by == Some(FileMaker::EarlierJob)
                     && matches!(system.stat(&path).await, Ok(length) if length >= bytes);
                 if !is_left {
                     self.make_file((&mut *system, worker), (&path, bytes))
@@ -563,22 +578,25 @@ impl Pattern for FioJob {
         })
     }
 
-    fn run<'a>(
+    fn run_timed_part<'a>(
         &'a self,
-        (system, worker): RunContext<'a>,
+        (system, worker): SystemAndWorker<'a>,
         _buffer: &'a mut Buffer,
     ) -> PhaseFuture<'a> {
         Box::pin(async move {
             let outcome = self.run_clone((&mut *system, worker)).await;
             let order = &self.job.order;
             if order.ends_others || (order.ends_others_on_error && outcome.is_err()) {
-                worker.company.end_other_jobs(self.exit_scope());
+                worker.worker_group.end_other_jobs(self.exit_scope());
             }
-            for path in worker.company.release_files(self.job.files.unlinks_at_end) {
+            for path in worker
+                .worker_group
+                .release_files(self.job.files.unlinks_at_end)
+            {
                 let removed = remove_file(system, worker.medium, &path).await;
                 outcome.as_ref().map_or(Ok(()), |()| removed)?;
             }
-            worker.company.leave();
+            worker.worker_group.leave_group();
             system.give_notice();
             outcome
         })

@@ -2,7 +2,7 @@
 //!
 //! A program is straight-line `async` code. It never spawns a task, never reads a clock, and never
 //! learns whether it runs on a real or on a modelled system. Work before the timed part belongs
-//! into [`Program::prepare`]. The runner does everything around the program: caches, repetitions
+//! into [`Program::prepare_target`]. The runner does everything around the program: caches, repetitions
 //! and the lifetime of files.
 //!
 //! To add a program, add one file to `programs` with its parameters and its loop, and one line to
@@ -26,14 +26,14 @@ pub mod worker;
 mod workload;
 mod zones;
 
-pub use company::{Companies, Company, Earlier, EndScope};
-pub use fio_job::{MadeBy, Script};
+pub use company::{EarlierSteps, EndScope, WorkerGroupMember, WorkerGroups};
+pub use fio_job::{FileMaker, IoLog};
 pub use load::open_loop_slots;
 pub use parameter::{Parameter, ParameterError};
 pub use program::{Program, ProgramError};
-pub use replay::Replay;
-pub use suite::{Job, Needs, Step, Suite};
+pub use replay::ReplayPlan;
+pub use suite::{Suite, SuiteJob, SuiteStep, TargetNeeds};
 #[doc(hidden)]
 pub use verify::set_read_back_hook;
-pub use worker::{Medium, Other, PipeEnd, Worker};
+pub use worker::{Medium, PipeEnd, SecondTarget, Worker};
 pub use zones::ZoneTable;

@@ -16,9 +16,9 @@ use crate::program::ProgramError;
 use crate::ring::slots::Slots;
 use crate::verify::{Verifier, verify_field};
 use crate::worker::{Medium, Worker};
-use arrivals::{Arrivals, Spacing};
+use arrivals::{ArrivalSchedule, Spacing};
 use diskperf_system::{
-    Call, EngineChoice, Errno, Error, File, Open, Operation, RingOptions, System,
+    CallKind, EngineChoice, Errno, Error, File, OpenOptions, Operation, RingOptions, System,
 };
 use diskperf_timeline::units::{GIB, MIB};
 use diskperf_timeline::{CacheMode, Nanoseconds};
@@ -71,7 +71,7 @@ choices! {
 }
 
 impl SyncCall {
-    pub(crate) fn operation(self) -> Operation {
+    pub(crate) fn sync_operation(self) -> Operation {
         match self {
             Self::Fdatasync => Operation::Fdatasync,
             Self::Fsync => Operation::Fsync,
@@ -80,16 +80,16 @@ impl SyncCall {
 }
 
 /// Help text of `rate_iops` for programs in which commits arrive by the clock.
-pub(crate) const COMMIT_RATE: &str = "commits per second that arrive at each worker, even if \
+pub(crate) const COMMIT_RATE_MEANING: &str = "commits per second that arrive at each worker, even if \
 earlier commits are not durable yet; 0: the next commit starts when one is durable";
 
 /// Name of the file that these load programs share.
-pub(crate) const AREA: &str = "load";
+pub(crate) const LOAD_FILE_NAME: &str = "load";
 
 /// Parameters that all programs with several requests in flight have.
 #[derive(Clone, Debug)]
-pub(crate) struct Load {
-    /// Queue depth of each worker. 0 selects the default of [`Load::slot_count`].
+pub(crate) struct LoadOptions {
+    /// Queue depth of each worker. 0 selects the default of [`LoadOptions::slot_count`].
     pub(crate) queue_depth: u64,
     /// Maximum number of requests per submission. 0 means a quarter of the queue depth.
     pub(crate) batch_size: u64,
@@ -99,57 +99,56 @@ pub(crate) struct Load {
     pub(crate) area_bytes: u64,
     /// Requests that arrive per second and worker. 0 means a closed loop, in which each completion
     /// permits a new request.
-    pub(crate) rate_iops: u64,
-    pub(crate) spacing: Spacing,
+    pub(crate) offered_rate_iops: u64,
+    pub(crate) arrival_spacing: Spacing,
     pub(crate) duration_ms: u64,
     pub(crate) ramp_ms: u64,
-    pub(crate) direct: DirectIo,
+    pub(crate) direct_io: DirectIo,
     pub(crate) engine: Engine,
-    pub(crate) poll: YesNo,
+    pub(crate) polls_completions: YesNo,
     pub(crate) compressible_share: f64,
-    pub(crate) interval_ms: u64,
+    pub(crate) series_interval_ms: u64,
     /// Whether written data is read back and compared.
-    pub(crate) verify: YesNo,
+    pub(crate) verify_writes: YesNo,
 }
 
-impl Default for Load {
+impl Default for LoadOptions {
     fn default() -> Self {
         Self {
             queue_depth: 0,
             batch_size: 0,
             workers: 1,
             area_bytes: 256 * MIB,
-            rate_iops: 0,
-            spacing: Spacing::Constant,
+            offered_rate_iops: 0,
+            arrival_spacing: Spacing::Constant,
             duration_ms: 0,
             ramp_ms: 0,
-            direct: DirectIo::Auto,
+            direct_io: DirectIo::Auto,
             engine: Engine::Best,
-            poll: YesNo::No,
+            polls_completions: YesNo::No,
             compressible_share: 0.0,
-            interval_ms: 1000,
-            verify: YesNo::No,
+            series_interval_ms: 1000,
+            verify_writes: YesNo::No,
         }
     }
 }
 
-/// Maximum queue depth of a worker.
-const DEPTH_MAX: u64 = 4096;
+const QUEUE_DEPTH_MAX: u64 = 4096;
 /// Maximum memory of the buffers of one worker, in bytes.
-const BUFFERS_BYTES_MAX: u64 = 4 * GIB;
+const RING_BUFFERS_BYTES_MAX: u64 = 4 * GIB;
 /// Default number of slots of an open loop. The memory of their buffers limits it further
 /// (`OPEN_LOOP_BUFFERS_BYTES_MAX`). A burst of arrivals or a stall of the storage must fill all
 /// slots before a request waits for one.
-const OPEN_LOOP_SLOTS: u64 = 1024;
+const OPEN_LOOP_SLOTS_MAX: u64 = 1024;
 const OPEN_LOOP_BUFFERS_BYTES_MAX: u64 = GIB;
-const DAY_MS: u64 = 86_400_000;
+const MS_PER_DAY: u64 = 86_400_000;
 
 /// Returns the default number of slots of an open loop for requests of at most `call_bytes`.
 pub fn open_loop_slots(call_bytes: u64) -> u64 {
-    (OPEN_LOOP_BUFFERS_BYTES_MAX / call_bytes.max(1)).clamp(1, OPEN_LOOP_SLOTS)
+    (OPEN_LOOP_BUFFERS_BYTES_MAX / call_bytes.max(1)).clamp(1, OPEN_LOOP_SLOTS_MAX)
 }
 
-impl Load {
+impl LoadOptions {
     /// Returns the load parameters as editable fields.
     pub(crate) fn fields(&mut self) -> Vec<ParameterField<'_>> {
         vec![
@@ -157,13 +156,13 @@ impl Load {
                 "depth",
                 "queue depth per worker; 0: 1, or with a request rate 1024, limited to 1 GiB of \
                  buffers",
-                ParameterValue::Count(&mut self.queue_depth, 0, DEPTH_MAX),
+                ParameterValue::Count(&mut self.queue_depth, 0, QUEUE_DEPTH_MAX),
             ),
             new_field(
                 "batch",
                 "maximum requests per submission, and a quarter of it for the first; 0: a quarter \
                  of the queue depth",
-                ParameterValue::Count(&mut self.batch_size, 0, DEPTH_MAX),
+                ParameterValue::Count(&mut self.batch_size, 0, QUEUE_DEPTH_MAX),
             ),
             new_field(
                 "workers",
@@ -173,44 +172,44 @@ impl Load {
             new_field(
                 "area_bytes",
                 "size of the area that requests address",
-                ParameterValue::Bytes(&mut self.area_bytes, 4096, 1 << 60),
+                ParameterValue::ByteCount(&mut self.area_bytes, 4096, 1 << 60),
             ),
             new_field(
                 "rate_iops",
                 "requests per second that arrive at each worker, independent of completions (open \
                  loop); 0: the next request starts when one completes",
-                ParameterValue::Count(&mut self.rate_iops, 0, 1_000_000_000),
+                ParameterValue::Count(&mut self.offered_rate_iops, 0, 1_000_000_000),
             ),
             new_field(
                 "arrivals",
                 "spacing of the arrivals",
-                ParameterValue::Choice(&mut self.spacing),
+                ParameterValue::NamedChoice(&mut self.arrival_spacing),
             ),
             new_field(
                 "duration_ms",
                 "duration of a repetition in milliseconds; 0: until the size is moved",
-                ParameterValue::Count(&mut self.duration_ms, 0, DAY_MS),
+                ParameterValue::Count(&mut self.duration_ms, 0, MS_PER_DAY),
             ),
             new_field(
                 "ramp_ms",
                 "ramp before the measurement, whose requests do not count",
-                ParameterValue::Count(&mut self.ramp_ms, 0, DAY_MS),
+                ParameterValue::Count(&mut self.ramp_ms, 0, MS_PER_DAY),
             ),
             new_field(
                 "direct",
                 "use of O_DIRECT; auto: if the file system supports it and the run requests no \
                  page cache state",
-                ParameterValue::Choice(&mut self.direct),
+                ParameterValue::NamedChoice(&mut self.direct_io),
             ),
             new_field(
                 "engine",
                 "interface through which requests reach the kernel, on real storage",
-                ParameterValue::Choice(&mut self.engine),
+                ParameterValue::NamedChoice(&mut self.engine),
             ),
             new_field(
                 "poll",
                 "poll the device for completions (IOPOLL)",
-                ParameterValue::Choice(&mut self.poll),
+                ParameterValue::NamedChoice(&mut self.polls_completions),
             ),
             new_field(
                 "compressible_share",
@@ -220,35 +219,35 @@ impl Load {
             new_field(
                 "interval_ms",
                 "interval of the samples over time",
-                ParameterValue::Count(&mut self.interval_ms, 10, DAY_MS),
+                ParameterValue::Count(&mut self.series_interval_ms, 10, MS_PER_DAY),
             ),
-            verify_field(&mut self.verify),
+            verify_field(&mut self.verify_writes),
         ]
     }
 
     /// Returns the properties of a program with these load parameters and calls of at most
     /// `call_bytes`.
-    pub(crate) fn properties(&self, call_bytes: u64, writes: bool) -> ProgramProperties {
+    pub(crate) fn program_properties(&self, call_bytes: u64, writes: bool) -> ProgramProperties {
         ProgramProperties {
             accepts_any_size: true,
             keeps_requests_in_flight: true,
             writes_target: writes,
             worker_count: self.workers as u32,
-            cache_mode: (self.direct == DirectIo::Yes).then_some(CacheMode::Direct),
-            duration: self.duration(),
+            cache_mode: (self.direct_io == DirectIo::Yes).then_some(CacheMode::Direct),
+            duration_max: self.run_duration(),
             drain_time_max: self.drain_time_max(),
             offered_bytes_per_s: self.offered_bytes_per_s(call_bytes),
             size_bytes_range: self.size_bytes_range(call_bytes, writes),
             // The ring has the buffers.
-            buffer_calls: 1,
-            ..ProgramProperties::for_reads(call_bytes)
+            buffer_call_count: 1,
+            ..ProgramProperties::new_for_reads(call_bytes)
         }
     }
 
     /// Returns the minimum and maximum size of a repetition in bytes. The minimum gives each slot a
     /// few requests, which take long on a disk. The maximum does not wear a flash drive out.
     fn size_bytes_range(&self, call_bytes: u64, writes: bool) -> (u64, u64) {
-        let in_flight = match self.rate_iops {
+        let in_flight = match self.offered_rate_iops {
             0 => self.slot_count(call_bytes),
             // Slots that wait for arrivals say nothing of how much is to be moved.
             _ => self.queue_depth.max(1),
@@ -260,7 +259,7 @@ impl Load {
 
     /// Returns the number of slots of a ring for requests of at most `call_bytes`.
     pub(crate) fn slot_count(&self, call_bytes: u64) -> u64 {
-        match (self.queue_depth, self.rate_iops) {
+        match (self.queue_depth, self.offered_rate_iops) {
             (0, 0) => 1,
             (0, _) => open_loop_slots(call_bytes),
             (depth, _) => depth,
@@ -279,28 +278,37 @@ impl Load {
     }
 
     /// Returns the arrivals of an open loop from `start` on, or `None` for a closed loop.
-    pub(crate) fn new_arrivals(&self, start: Nanoseconds, worker: &Worker) -> Option<Arrivals> {
-        (self.rate_iops > 0)
-            .then(|| Arrivals::new(self.rate_iops, self.spacing, (start, worker.seed)))
+    pub(crate) fn new_arrival_schedule(
+        &self,
+        start: Nanoseconds,
+        worker: &Worker,
+    ) -> Option<ArrivalSchedule> {
+        (self.offered_rate_iops > 0).then(|| {
+            ArrivalSchedule::new(
+                self.offered_rate_iops,
+                self.arrival_spacing,
+                (start, worker.random_seed),
+            )
+        })
     }
 
     /// Returns the duration of a repetition including the ramp, or `None` if its size ends it.
-    fn duration(&self) -> Option<Nanoseconds> {
+    fn run_duration(&self) -> Option<Nanoseconds> {
         (self.duration_ms > 0).then(|| Nanoseconds::from_millis(self.ramp_ms + self.duration_ms))
     }
 
     /// Returns the bytes that arrive per second in an open loop if each request moves `bytes`, or
     /// `None` for a closed loop.
     pub(crate) fn offered_bytes_per_s(&self, bytes: u64) -> Option<u64> {
-        (self.rate_iops > 0).then(|| self.rate_iops.saturating_mul(bytes))
+        (self.offered_rate_iops > 0).then(|| self.offered_rate_iops.saturating_mul(bytes))
     }
 
-    /// Returns the maximum time after [`Load::duration`] in which requests that had arrived are still
+    /// Returns the maximum time after [`LoadOptions::run_duration`] in which requests that had arrived are still
     /// served.
     fn drain_time_max(&self) -> Nanoseconds {
-        match self.rate_iops {
+        match self.offered_rate_iops {
             0 => Nanoseconds::ZERO,
-            _ => self.duration().unwrap_or_default(),
+            _ => self.run_duration().unwrap_or_default(),
         }
     }
 
@@ -315,7 +323,7 @@ impl Load {
             ));
         }
         let depth = self.slot_count(call_bytes);
-        if depth * call_bytes > BUFFERS_BYTES_MAX {
+        if depth * call_bytes > RING_BUFFERS_BYTES_MAX {
             return Some(format!(
                 "{depth} requests of {call_bytes} bytes need more than 4 GiB of buffers; give a smaller depth or block_bytes"
             ));
@@ -325,13 +333,13 @@ impl Load {
     }
 
     /// Creates the area's file with `bytes` bytes. The first worker creates it for all.
-    pub(crate) async fn prepare(
+    pub(crate) async fn prepare_file(
         &self,
         (system, worker): (&mut System, &Worker),
         bytes: u64,
     ) -> Result<(), ProgramError> {
-        match worker.index {
-            0 => ensure_file(system, worker, &worker.file_path(AREA), bytes).await,
+        match worker.worker_index {
+            0 => ensure_file(system, worker, &worker.file_path(LOAD_FILE_NAME), bytes).await,
             _ => Ok(()),
         }
     }
@@ -340,16 +348,19 @@ impl Load {
     pub(crate) async fn open_file(
         &self,
         (system, worker): (&mut System, &Worker),
-        how: Open,
+        how: OpenOptions,
         bytes: u64,
     ) -> Result<(File, u64), ProgramError> {
         let file = system
-            .open(&worker.file_path(AREA), how.direct(worker.direct))
+            .open(
+                &worker.file_path(LOAD_FILE_NAME),
+                how.with_direct(worker.direct_io),
+            )
             .await?;
         let there_bytes = match worker.medium {
             Medium::Directory => bytes,
-            Medium::Device | Medium::File => match system.length(file).await? {
-                0 => return Err(detached_error(&worker.file_path(AREA)).into()),
+            Medium::Device | Medium::File => match system.file_length(file).await? {
+                0 => return Err(detached_target_error(&worker.file_path(LOAD_FILE_NAME)).into()),
                 there_bytes => bytes.min(there_bytes),
             },
         };
@@ -358,7 +369,7 @@ impl Load {
 
     /// Creates the verifier of a worker, or returns `None` if verification is off.
     pub(crate) fn new_verifier(&self, system: &System, worker: &Worker) -> Option<Verifier> {
-        (self.verify == YesNo::Yes).then(|| Verifier::for_program(system, worker))
+        (self.verify_writes == YesNo::Yes).then(|| Verifier::for_program(system, worker))
     }
 
     /// Opens a ring for files, with buffers for requests of at most `call_bytes`.
@@ -369,30 +380,29 @@ impl Load {
         call_bytes: u64,
     ) -> Result<(), ProgramError> {
         let options = RingOptions {
-            depth: self.slot_count(call_bytes) as u32,
+            queue_depth: self.slot_count(call_bytes) as u32,
             buffer_bytes: call_bytes.next_multiple_of(512) as u32,
-            seed: worker.seed,
+            seed: worker.random_seed,
             compressible_percent: (self.compressible_share * 100.0).round() as u8,
-            engine: match self.engine {
-                Engine::Best => EngineChoice::Best,
+            engine_choice: match self.engine {
+                Engine::Best => EngineChoice::BestAvailable,
                 Engine::IoUring => EngineChoice::IoUring,
                 Engine::SqPoll => EngineChoice::SqPoll,
                 Engine::Threads => EngineChoice::Threads,
             },
-            poll: self.poll == YesNo::Yes,
-            has_contents: self.verify == YesNo::Yes,
-            interval: Nanoseconds::from_millis(self.interval_ms),
+            polls_completions: self.polls_completions == YesNo::Yes,
+            has_verifiable_contents: self.verify_writes == YesNo::Yes,
+            series_interval: Nanoseconds::from_millis(self.series_interval_ms),
         };
         Ok(system.open_ring(options, files).await?)
     }
 }
 
 /// Returns the error for an open device that reports length 0, because it was detached.
-fn detached_error(path: &str) -> Error {
-    Error::failed(Call::Length, path, Errno::NoDeviceOrAddress)
+fn detached_target_error(path: &str) -> Error {
+    Error::call_failed(CallKind::FileLength, path, Errno::NoDeviceOrAddress)
 }
 
-/// Creates a parameter field of a program.
 pub(crate) fn new_field<'a>(
     name: &'static str,
     meaning: &'static str,
@@ -400,7 +410,7 @@ pub(crate) fn new_field<'a>(
 ) -> ParameterField<'a> {
     ParameterField {
         name,
-        meaning,
+        description: meaning,
         value,
     }
 }
@@ -419,7 +429,7 @@ pub(crate) struct Durability {
     /// Number of writes after which a sync follows. 0 means no syncs.
     writes_per_sync: u64,
     sync_call: SyncCall,
-    dsync: YesNo,
+    opens_with_dsync: YesNo,
 }
 
 impl Default for Durability {
@@ -427,13 +437,13 @@ impl Default for Durability {
         Self {
             writes_per_sync: 0,
             sync_call: SyncCall::Fdatasync,
-            dsync: YesNo::No,
+            opens_with_dsync: YesNo::No,
         }
     }
 }
 
 impl Durability {
-    pub(crate) fn fields(&mut self) -> Vec<ParameterField<'_>> {
+    pub(crate) fn parameter_fields(&mut self) -> Vec<ParameterField<'_>> {
         vec![
             new_field(
                 "sync_every",
@@ -443,40 +453,40 @@ impl Durability {
             new_field(
                 "sync_call",
                 "system call of the sync",
-                ParameterValue::Choice(&mut self.sync_call),
+                ParameterValue::NamedChoice(&mut self.sync_call),
             ),
             new_field(
                 "dsync",
                 "use of O_DSYNC, with which each write is durable when it completes",
-                ParameterValue::Choice(&mut self.dsync),
+                ParameterValue::NamedChoice(&mut self.opens_with_dsync),
             ),
         ]
     }
 
     /// Returns the open mode of a file that the program writes.
-    pub(crate) fn open_options(&self) -> Open {
-        Open::READ_WRITE.dsync(self.dsync == YesNo::Yes)
+    pub(crate) fn open_options(&self) -> OpenOptions {
+        OpenOptions::READ_WRITE.with_dsync(self.opens_with_dsync == YesNo::Yes)
     }
 }
 
 /// Time span in which a worker issues requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IssueSpan {
-    start: Nanoseconds,
+    issue_start: Nanoseconds,
     /// End of the ramp, or `None` after it or without one.
     ramp_end: Option<Nanoseconds>,
     /// Last time at which a request may be issued, or may arrive in an open loop. `None` if the
     /// size ends the repetition.
-    end: Option<Nanoseconds>,
+    issue_end: Option<Nanoseconds>,
 }
 
 impl IssueSpan {
-    pub(crate) fn new(load: &Load, start: Nanoseconds) -> Self {
+    pub(crate) fn new(load: &LoadOptions, start: Nanoseconds) -> Self {
         let after = |milliseconds| start + Nanoseconds::from_millis(milliseconds);
         Self {
-            start,
+            issue_start: start,
             ramp_end: (load.ramp_ms > 0).then(|| after(load.ramp_ms)),
-            end: (load.duration_ms > 0).then(|| after(load.ramp_ms + load.duration_ms)),
+            issue_end: (load.duration_ms > 0).then(|| after(load.ramp_ms + load.duration_ms)),
         }
     }
 
@@ -501,10 +511,10 @@ mod tests {
 
     #[test]
     fn an_open_loop_has_slots_for_a_stall_and_buffers_of_a_gib_at_most() {
-        let open = |depth| Load {
+        let open = |depth| LoadOptions {
             queue_depth: depth,
-            rate_iops: 2000,
-            ..Load::default()
+            offered_rate_iops: 2000,
+            ..LoadOptions::default()
         };
         for (call_bytes, slots) in [
             (512, 1024),
@@ -515,7 +525,11 @@ mod tests {
         ] {
             assert_eq!(open(0).slot_count(call_bytes), slots, "{call_bytes}");
             assert_eq!(open(7).slot_count(call_bytes), 7, "{call_bytes}");
-            assert_eq!(Load::default().slot_count(call_bytes), 1, "{call_bytes}");
+            assert_eq!(
+                LoadOptions::default().slot_count(call_bytes),
+                1,
+                "{call_bytes}"
+            );
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Parameters of a program. Each has a name, a value, a unit and a range. One list serves printing,
 //! checking and setting.
 
-use crate::load::distribution::{self, Distribution};
+use crate::load::distribution::{self, AccessDistribution};
 use diskperf_timeline::units::{GIB, SizeError, parse_size};
 
 /// Maximum length of a program's call, in bytes. One read(2) returns less than 2 GiB.
@@ -11,49 +11,46 @@ const CALL_BYTES_MAX: u64 = GIB;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
     /// Name of the parameter, with its unit, as in `call_bytes`.
-    pub name: &'static str,
+    pub parameter_name: &'static str,
     /// Value of the parameter, as the text that sets it.
     pub value: String,
     /// Effect of the parameter on the program.
-    pub meaning: &'static str,
+    pub description: &'static str,
     /// Description of the values that the parameter permits.
-    pub allowed: String,
+    pub allowed_values: String,
 }
 
 /// Parameter of a program, with a reference to its value.
 pub(crate) struct ParameterField<'a> {
     pub(crate) name: &'static str,
-    pub(crate) meaning: &'static str,
+    pub(crate) description: &'static str,
     pub(crate) value: ParameterValue<'a>,
 }
 
-/// Value of a parameter, by its kind.
 pub(crate) enum ParameterValue<'a> {
     /// Parameter value that is a number of bytes, typed as `8192` or `8K`, with its minimum and
     /// maximum.
-    Bytes(&'a mut u64, u64, u64),
+    ByteCount(&'a mut u64, u64, u64),
     /// Parameter value that is a whole number, with its minimum and maximum.
     Count(&'a mut u64, u64, u64),
     /// Parameter value that is a share from 0 to 1.
     Share(&'a mut f64),
-    /// Parameter value that is one name of a closed set.
-    Choice(&'a mut dyn NamedChoice),
+    NamedChoice(&'a mut dyn NamedChoice),
     /// Parameter value that is a selection of one or more names of a closed set.
-    Subset(&'a mut NameSubset),
+    NameSubset(&'a mut NameSubset),
     /// Parameter value that is a distribution of request sizes.
-    Mix(&'a mut SizeMix),
+    SizeMix(&'a mut SizeMix),
     /// Parameter value that is a distribution of requests over an area.
-    Distribution(&'a mut Distribution),
+    Distribution(&'a mut AccessDistribution),
 }
 
 /// Closed set of named values, with a current value.
 pub(crate) trait NamedChoice {
     /// Returns all names of the closed set, in order.
-    fn names(&self) -> &'static [&'static str];
-    /// Returns the index of the current value in the closed set.
-    fn current(&self) -> usize;
+    fn choice_names(&self) -> &'static [&'static str];
+    fn current_index(&self) -> usize;
     /// Selects the value with this index, which is below the number of names.
-    fn choose(&mut self, index: usize);
+    fn choose_index(&mut self, index: usize);
 }
 
 /// Declares an enum as a closed set of values that are chosen by name.
@@ -64,13 +61,13 @@ macro_rules! choices {
         pub(crate) enum $type { $($(#[$variant_doc])* $variant,)* }
 
         impl $crate::parameter::NamedChoice for $type {
-            fn names(&self) -> &'static [&'static str] {
+            fn choice_names(&self) -> &'static [&'static str] {
                 &[$($name,)*]
             }
-            fn current(&self) -> usize {
+            fn current_index(&self) -> usize {
                 *self as usize
             }
-            fn choose(&mut self, index: usize) {
+            fn choose_index(&mut self, index: usize) {
                 *self = [$(Self::$variant,)*][index];
             }
         }
@@ -83,7 +80,7 @@ pub(crate) use choices;
 pub enum ParameterError {
     /// The program has no parameter of this name.
     #[error("program {program} has no parameter `{name}`; {}", nearest.as_deref().map_or_else(|| format!("it has {}", known.join(", ")), |near| format!("did you mean `{near}`?")))]
-    Unknown {
+    UnknownParameter {
         /// Name of the program.
         program: String,
         /// Parameter name that the user gave.
@@ -95,7 +92,7 @@ pub enum ParameterError {
     },
     /// No program of the suite has a parameter of this name.
     #[error("no program of {suite} has a parameter `{name}`; {}", nearest.as_deref().map_or_else(|| format!("there are program.{}", known.join(", program.")), |near| format!("did you mean `program.{near}`?")))]
-    UnknownToAll {
+    UnknownToAllPrograms {
         /// Name of the suite whose programs lack the parameter.
         suite: String,
         /// Parameter name that the user gave.
@@ -107,7 +104,7 @@ pub enum ParameterError {
     },
     /// The value cannot be parsed or is out of range.
     #[error("{program}.{name} cannot be `{value}`: it takes {allowed}")]
-    Value {
+    InvalidValue {
         /// Name of the program.
         program: String,
         /// Name of the parameter.
@@ -119,7 +116,7 @@ pub enum ParameterError {
     },
     /// The parameters do not fit together, or do not fit the size.
     #[error("{program}: {reason}")]
-    Unfit {
+    IncompatibleValue {
         /// Name of the program.
         program: String,
         /// Description of the conflict and of its remedy.
@@ -129,44 +126,46 @@ pub enum ParameterError {
 
 impl<'a> ParameterField<'a> {
     /// Creates the parameter `call_bytes`, the length of a program's calls.
-    pub(crate) fn call_bytes(value: &'a mut u64, meaning: &'static str) -> Self {
+    pub(crate) fn new_call_bytes(value: &'a mut u64, meaning: &'static str) -> Self {
         Self {
             name: "call_bytes",
-            meaning,
-            value: ParameterValue::Bytes(value, 1, CALL_BYTES_MAX),
+            description: meaning,
+            value: ParameterValue::ByteCount(value, 1, CALL_BYTES_MAX),
         }
     }
 
-    pub(crate) fn describe(&self) -> Parameter {
+    pub(crate) fn describe_parameter(&self) -> Parameter {
         Parameter {
-            name: self.name,
-            value: self.value.format(),
-            meaning: self.meaning,
-            allowed: self.value.describe_allowed(),
+            parameter_name: self.name,
+            value: self.value.format_value(),
+            description: self.description,
+            allowed_values: self.value.describe_allowed(),
         }
     }
 }
 
 impl ParameterValue<'_> {
-    fn format(&self) -> String {
+    fn format_value(&self) -> String {
         match self {
-            Self::Bytes(value, ..) | Self::Count(value, ..) => value.to_string(),
+            Self::ByteCount(value, ..) | Self::Count(value, ..) => value.to_string(),
             Self::Share(value) => value.to_string(),
-            Self::Choice(choice) => choice.names()[choice.current()].to_owned(),
-            Self::Subset(subset) => subset.format(),
-            Self::Mix(mix) => mix.format(),
-            Self::Distribution(distribution) => distribution.format(),
+            Self::NamedChoice(choice) => choice.choice_names()[choice.current_index()].to_owned(),
+            Self::NameSubset(subset) => subset.format(),
+            Self::SizeMix(mix) => mix.format(),
+            Self::Distribution(distribution) => distribution.format_distribution(),
         }
     }
 
     fn describe_allowed(&self) -> String {
         match self {
-            Self::Bytes(_, low, high) => format!("a size from {low} to {high} bytes"),
+            Self::ByteCount(_, low, high) => format!("a size from {low} to {high} bytes"),
             Self::Count(_, low, high) => format!("a whole number from {low} to {high}"),
             Self::Share(_) => "a share from 0 to 1".to_owned(),
-            Self::Choice(choice) => choice.names().join(", "),
-            Self::Subset(subset) => format!("some of {}, joined by +", subset.names.join(", ")),
-            Self::Mix(_) => {
+            Self::NamedChoice(choice) => choice.choice_names().join(", "),
+            Self::NameSubset(subset) => {
+                format!("some of {}, joined by +", subset.all_names.join(", "))
+            }
+            Self::SizeMix(_) => {
                 "a size, or BYTES:WEIGHT pairs, as 4096:70,8192:30, each size a multiple of 512"
                     .to_owned()
             }
@@ -175,9 +174,9 @@ impl ParameterValue<'_> {
     }
 
     /// Sets the value from text. Returns `None` if the text cannot be parsed or is not permitted.
-    pub(crate) fn parse(&mut self, text: &str) -> Option<()> {
+    pub(crate) fn parse_value(&mut self, text: &str) -> Option<()> {
         match self {
-            Self::Bytes(value, low, high) => {
+            Self::ByteCount(value, low, high) => {
                 let bytes = parse_size(text).ok()?;
                 (*low..=*high).contains(&bytes).then(|| **value = bytes)
             }
@@ -189,18 +188,21 @@ impl ParameterValue<'_> {
                 let share: f64 = text.parse().ok()?;
                 (0.0..=1.0).contains(&share).then(|| **value = share)
             }
-            Self::Choice(choice) => {
-                let index = choice.names().iter().position(|name| *name == text)?;
-                choice.choose(index);
+            Self::NamedChoice(choice) => {
+                let index = choice
+                    .choice_names()
+                    .iter()
+                    .position(|name| *name == text)?;
+                choice.choose_index(index);
                 Some(())
             }
-            Self::Subset(subset) => subset.parse(text),
-            Self::Mix(mix) => {
-                **mix = SizeMix::parse(text)?;
+            Self::NameSubset(subset) => subset.parse_selected(text),
+            Self::SizeMix(mix) => {
+                **mix = SizeMix::parse_mix(text)?;
                 Some(())
             }
             Self::Distribution(distribution) => {
-                **distribution = Distribution::parse(text)?;
+                **distribution = AccessDistribution::parse_distribution(text)?;
                 Some(())
             }
         }
@@ -210,34 +212,35 @@ impl ParameterValue<'_> {
 /// Selection of names from a closed set, such as `create+stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NameSubset {
-    names: &'static [&'static str],
-    /// Bit map of the selected names, with one bit for each name.
+    all_names: &'static [&'static str],
     selected_bits: u32,
 }
 
 impl NameSubset {
-    /// Creates a selection of all names of a closed set.
-    pub(crate) fn all(names: &'static [&'static str]) -> Self {
+    pub(crate) fn select_all(names: &'static [&'static str]) -> Self {
         let chosen = (1 << names.len()) - 1;
         Self {
-            names,
+            all_names: names,
             selected_bits: chosen,
         }
     }
 
-    /// Reports whether the name at this index is selected.
     pub(crate) fn is_selected(&self, index: usize) -> bool {
         self.selected_bits & (1 << index) != 0
     }
 
     fn format(&self) -> String {
-        let chosen = (0..self.names.len()).filter(|index| self.is_selected(*index));
-        let chosen: Vec<&str> = chosen.map(|index| self.names[index]).collect();
+        let chosen = (0..self.all_names.len()).filter(|index| self.is_selected(*index));
+        let chosen: Vec<&str> = chosen.map(|index| self.all_names[index]).collect();
         chosen.join("+")
     }
 
-    fn parse(&mut self, text: &str) -> Option<()> {
-        let place = |name: &str| self.names.iter().position(|known| *known == name.trim());
+    fn parse_selected(&mut self, text: &str) -> Option<()> {
+        let place = |name: &str| {
+            self.all_names
+                .iter()
+                .position(|known| *known == name.trim())
+        };
         let mut bits = text
             .split('+')
             .map(|name| place(name).map(|index| 1 << index));
@@ -255,7 +258,7 @@ impl SizeMix {
         Self(weights.to_vec())
     }
 
-    fn parse(text: &str) -> Option<Self> {
+    fn parse_mix(text: &str) -> Option<Self> {
         let pair = |pair: &str| {
             let (bytes, weight) = pair.split_once(':').unwrap_or((pair, "1"));
             let bytes = parse_size(bytes).map_err(|_: SizeError| ()).ok()?;
@@ -292,23 +295,23 @@ impl SizeMix {
     }
 
     /// Iterates over all request sizes.
-    pub(crate) fn sizes(&self) -> impl Iterator<Item = u64> + '_ {
+    pub(crate) fn size_bytes_values(&self) -> impl Iterator<Item = u64> + '_ {
         self.0.iter().map(|(bytes, _)| *bytes)
     }
 
     /// Returns the largest request size, in bytes.
-    pub(crate) fn size_max(&self) -> u64 {
+    pub(crate) fn size_bytes_max(&self) -> u64 {
         self.0.iter().map(|(bytes, _)| *bytes).max().unwrap_or(0)
     }
 
     /// Returns the sum of all weights of the size distribution.
-    pub(crate) fn total_weight(&self) -> u64 {
+    pub(crate) fn weight_total(&self) -> u64 {
         self.0.iter().map(|(_, weight)| weight).sum()
     }
 
     /// Returns the request size at a point below the total weight, where the sizes follow each
     /// other with their weights.
-    pub(crate) fn size_at_weight(&self, point: u64) -> u64 {
+    pub(crate) fn size_bytes_at_weight(&self, point: u64) -> u64 {
         let mut left = point;
         for (bytes, weight) in &self.0 {
             if left < *weight {
@@ -316,7 +319,7 @@ impl SizeMix {
             }
             left -= weight;
         }
-        self.size_max()
+        self.size_bytes_max()
     }
 }
 
@@ -326,21 +329,21 @@ mod tests {
 
     #[test]
     fn mixes_read_back() {
-        let mix = SizeMix::parse("4K:70,8192:30").unwrap();
+        let mix = SizeMix::parse_mix("4K:70,8192:30").unwrap();
         assert_eq!(mix.format(), "4096:70,8192:30");
-        assert_eq!((mix.total_weight(), mix.size_max()), (100, 8192));
+        assert_eq!((mix.weight_total(), mix.size_bytes_max()), (100, 8192));
         assert_eq!(
             [
-                mix.size_at_weight(0),
-                mix.size_at_weight(69),
-                mix.size_at_weight(70),
-                mix.size_at_weight(99)
+                mix.size_bytes_at_weight(0),
+                mix.size_bytes_at_weight(69),
+                mix.size_bytes_at_weight(70),
+                mix.size_bytes_at_weight(99)
             ],
             [4096, 4096, 8192, 8192]
         );
-        assert_eq!(SizeMix::parse("4K").unwrap().format(), "4096");
+        assert_eq!(SizeMix::parse_mix("4K").unwrap().format(), "4096");
         for text in ["", "4096:0", "100:1", "4096:x", "4096:1,"] {
-            assert_eq!(SizeMix::parse(text), None, "{text}");
+            assert_eq!(SizeMix::parse_mix(text), None, "{text}");
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Interface of an I/O program to the rest of the crate: an I/O pattern with parameters.
 
 use crate::parameter::ParameterField;
-use crate::program::{Input, ProgramError};
-use crate::replay::Replay;
+use crate::program::{InputFile, ProgramError};
+use crate::replay::ReplayPlan;
 use crate::worker::{Medium, Worker};
 use diskperf_fio::JobDefinition;
 use diskperf_system::{Buffer, System};
@@ -16,33 +16,32 @@ use std::pin::Pin;
 pub(crate) type PhaseFuture<'a> = Pin<Box<dyn Future<Output = Result<(), ProgramError>> + 'a>>;
 
 /// System that a program runs on, and the worker that runs it.
-pub(crate) type RunContext<'a> = (&'a mut System, &'a Worker);
+pub(crate) type SystemAndWorker<'a> = (&'a mut System, &'a Worker);
 
 /// Returns a program phase that does nothing.
 pub(crate) fn empty_phase<'a>() -> PhaseFuture<'a> {
     Box::pin(std::future::ready(Ok(())))
 }
 
-/// Entry in the list of programs.
 pub(crate) struct ProgramEntry {
     pub(crate) name: &'static str,
     /// Short description of the program for the list.
     pub(crate) summary: &'static str,
     /// Name of the program's files. Programs with the same name share the files.
-    pub(crate) files_name: &'static str,
+    pub(crate) file_set_name: &'static str,
     /// Constructor of the program's pattern with its default parameters.
-    pub(crate) new_pattern: fn() -> Box<dyn Pattern>,
+    pub(crate) new_pattern: fn() -> Box<dyn AccessPattern>,
 }
 
 /// I/O pattern, which each program implements. Each worker has its own copy, which keeps the
-/// results of [`survey`](Pattern::survey). Methods without a comment are those of
+/// results of [`survey`](AccessPattern::survey_target). Methods without a comment are those of
 /// [`Program`](crate::Program) with the same name.
-pub(crate) trait Pattern: ClonePattern + Debug + Send + Sync {
+pub(crate) trait AccessPattern: ClonePattern + Debug + Send + Sync {
     /// Returns the pattern's parameters as editable fields.
-    fn fields(&mut self) -> Vec<ParameterField<'_>>;
+    fn parameter_fields(&mut self) -> Vec<ParameterField<'_>>;
 
     /// Returns the pattern's properties for its current parameters.
-    fn properties(&self) -> ProgramProperties;
+    fn program_properties(&self) -> ProgramProperties;
 
     /// Returns the reason why the parameters do not fit together, or `None` if they do.
     fn validation_error(&self) -> Option<String> {
@@ -53,11 +52,11 @@ pub(crate) trait Pattern: ClonePattern + Debug + Send + Sync {
         None
     }
 
-    fn replay(&self) -> Option<&Replay> {
+    fn trace_replay(&self) -> Option<&ReplayPlan> {
         None
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn support_notes(&self) -> Vec<String> {
         Vec::new()
     }
 
@@ -66,12 +65,12 @@ pub(crate) trait Pattern: ClonePattern + Debug + Send + Sync {
         None
     }
 
-    fn range_bytes(&self) -> Option<u64> {
+    fn addressed_range_bytes(&self) -> Option<u64> {
         None
     }
 
     fn unit_bytes(&self, _size_bytes: u64) -> u64 {
-        self.properties().call_bytes
+        self.program_properties().call_bytes
     }
 
     fn file_bytes(&self, size_bytes: u64) -> u64 {
@@ -100,7 +99,7 @@ pub(crate) trait Pattern: ClonePattern + Debug + Send + Sync {
         None
     }
 
-    fn inputs(&self, _worker: &Worker) -> Vec<Input> {
+    fn input_files(&self, _worker: &Worker) -> Vec<InputFile> {
         Vec::new()
     }
 
@@ -108,15 +107,27 @@ pub(crate) trait Pattern: ClonePattern + Debug + Send + Sync {
         measure.read_bytes
     }
 
-    fn prepare<'a>(&'a self, _system: &'a mut System, _worker: &'a Worker) -> PhaseFuture<'a> {
+    fn prepare_target<'a>(
+        &'a self,
+        _system: &'a mut System,
+        _worker: &'a Worker,
+    ) -> PhaseFuture<'a> {
         empty_phase()
     }
 
-    fn survey<'a>(&'a mut self, _system: &'a mut System, _worker: &'a Worker) -> PhaseFuture<'a> {
+    fn survey_target<'a>(
+        &'a mut self,
+        _system: &'a mut System,
+        _worker: &'a Worker,
+    ) -> PhaseFuture<'a> {
         empty_phase()
     }
 
-    fn run<'a>(&'a self, place: RunContext<'a>, buffer: &'a mut Buffer) -> PhaseFuture<'a>;
+    fn run_timed_part<'a>(
+        &'a self,
+        place: SystemAndWorker<'a>,
+        buffer: &'a mut Buffer,
+    ) -> PhaseFuture<'a>;
 }
 
 /// Properties of a program that depend on its parameters only. Fields without a comment are methods
@@ -125,7 +136,7 @@ pub(crate) struct ProgramProperties {
     /// Bytes of one call, or of the largest call.
     pub(crate) call_bytes: u64,
     /// Number of calls whose data the program's buffer holds.
-    pub(crate) buffer_calls: u64,
+    pub(crate) buffer_call_count: u64,
     /// Whether the program works on a tree of files, which may have any size.
     pub(crate) works_on_tree: bool,
     /// Whether the program's size need not be a multiple of its calls.
@@ -137,13 +148,12 @@ pub(crate) struct ProgramProperties {
     pub(crate) start_offset_ms: u64,
     /// Whether the first worker writes to a pipe that the second worker reads.
     pub(crate) is_piped: bool,
-    /// Media on which the program can run.
-    pub(crate) media: &'static [Medium],
-    pub(crate) is_for_minix: bool,
+    pub(crate) supported_media: &'static [Medium],
+    pub(crate) runs_on_minix: bool,
     pub(crate) renames_files: bool,
     pub(crate) syncs_directory_entries: bool,
-    pub(crate) is_for_block_null: bool,
-    pub(crate) has_own_device: bool,
+    pub(crate) reads_block_null: bool,
+    pub(crate) opens_device_by_name: bool,
     pub(crate) writes_target: bool,
     pub(crate) appends_log: bool,
     pub(crate) keeps_requests_in_flight: bool,
@@ -152,7 +162,7 @@ pub(crate) struct ProgramProperties {
     /// State of the page cache that the program requires, whatever the run asks for. `None` if the
     /// run decides.
     pub(crate) cache_mode: Option<CacheMode>,
-    pub(crate) duration: Option<Nanoseconds>,
+    pub(crate) duration_max: Option<Nanoseconds>,
     pub(crate) drain_time_max: Nanoseconds,
     pub(crate) offered_bytes_per_s: Option<u64>,
     /// Minimum and maximum bytes of a repetition for which the user gives no size.
@@ -161,10 +171,10 @@ pub(crate) struct ProgramProperties {
 
 impl ProgramProperties {
     /// Returns the properties of a program that only reads the target, in calls of `call_bytes`.
-    pub(crate) fn for_reads(call_bytes: u64) -> Self {
+    pub(crate) fn new_for_reads(call_bytes: u64) -> Self {
         Self {
             call_bytes,
-            buffer_calls: 1,
+            buffer_call_count: 1,
             works_on_tree: false,
             accepts_any_size: false,
             dump_unit_bytes: None,
@@ -172,19 +182,19 @@ impl ProgramProperties {
             worker_count: 1,
             start_offset_ms: 0,
             is_piped: false,
-            media: &[Medium::Directory, Medium::Device, Medium::File],
-            is_for_minix: true,
+            supported_media: &[Medium::Directory, Medium::Device, Medium::File],
+            runs_on_minix: true,
             renames_files: false,
             syncs_directory_entries: false,
-            is_for_block_null: false,
-            has_own_device: false,
+            reads_block_null: false,
+            opens_device_by_name: false,
             writes_target: false,
             appends_log: false,
             keeps_requests_in_flight: false,
             needs_second_target: false,
             accesses_target: true,
             cache_mode: None,
-            duration: None,
+            duration_max: None,
             drain_time_max: Nanoseconds::ZERO,
             offered_bytes_per_s: None,
             size_bytes_range: (8 * MIB, GIB),
@@ -192,26 +202,26 @@ impl ProgramProperties {
     }
 
     /// Returns the properties of a program that writes the target, in calls of `call_bytes`.
-    pub(crate) fn for_writes(call_bytes: u64) -> Self {
+    pub(crate) fn new_for_writes(call_bytes: u64) -> Self {
         Self {
             writes_target: true,
-            ..Self::for_reads(call_bytes)
+            ..Self::new_for_reads(call_bytes)
         }
     }
 }
 
 /// Cloning of I/O patterns behind a `Box`.
 pub(crate) trait ClonePattern {
-    fn clone_boxed(&self) -> Box<dyn Pattern>;
+    fn clone_boxed(&self) -> Box<dyn AccessPattern>;
 }
 
-impl<P: Pattern + Clone + 'static> ClonePattern for P {
-    fn clone_boxed(&self) -> Box<dyn Pattern> {
+impl<P: AccessPattern + Clone + 'static> ClonePattern for P {
+    fn clone_boxed(&self) -> Box<dyn AccessPattern> {
         Box::new(self.clone())
     }
 }
 
-impl Clone for Box<dyn Pattern> {
+impl Clone for Box<dyn AccessPattern> {
     fn clone(&self) -> Self {
         (**self).clone_boxed()
     }

@@ -19,31 +19,30 @@ impl RandomDraws {
         ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// Draws an event that has the given probability.
-    pub(crate) fn draw_chance(&mut self, share: f64) -> bool {
+    pub(crate) fn draw_with_probability(&mut self, share: f64) -> bool {
         // 53 bits: every f64 in [0, 1) that has them is equally likely.
         ((self.0.next_u64() >> 11) as f64) < share * (1_u64 << 53) as f64
     }
 
     /// Draws a number above 0 and at most 1, uniformly.
-    pub(crate) fn draw_unit(&mut self) -> f64 {
+    pub(crate) fn draw_unit_interval(&mut self) -> f64 {
         ((self.0.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
 
     /// Draws a normally distributed number with mean 0 and standard deviation 1 (Box and Muller).
     pub(crate) fn draw_normal(&mut self) -> f64 {
-        let radius = (-2.0 * libm::log(self.draw_unit())).sqrt();
-        radius * libm::cos(std::f64::consts::TAU * self.draw_unit())
+        let radius = (-2.0 * libm::log(self.draw_unit_interval())).sqrt();
+        radius * libm::cos(std::f64::consts::TAU * self.draw_unit_interval())
     }
 
     /// Draws an exponentially distributed number with mean 1.
     pub(crate) fn draw_exponential(&mut self) -> f64 {
-        -libm::log(self.draw_unit())
+        -libm::log(self.draw_unit_interval())
     }
 
     /// Draws an index with a probability in proportion to its weight.
     pub(crate) fn draw_weighted(&mut self, weights: &[f64]) -> usize {
-        let mut point = self.draw_unit() * weights.iter().sum::<f64>();
+        let mut point = self.draw_unit_interval() * weights.iter().sum::<f64>();
         for (number, weight) in weights.iter().enumerate() {
             point -= weight;
             if point <= 0.0 {

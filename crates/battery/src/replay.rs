@@ -8,177 +8,199 @@ mod source;
 
 use crate::blocks::ensure_file;
 use crate::parameter::ParameterField;
-use crate::pattern::{Pattern, PhaseFuture, ProgramProperties, RunContext};
-use crate::program::{Input, Program, ProgramError};
+use crate::pattern::{AccessPattern, PhaseFuture, ProgramProperties, SystemAndWorker};
+use crate::program::{InputFile, Program, ProgramError};
 use crate::ring::IoRing;
 use crate::ring::slots::Slots;
 use crate::worker::Worker;
 use diskperf_blocktrace::{TraceRecord, TracedOperation};
-use diskperf_system::{Buffer, EngineChoice, File, Open, RingOptions, System};
+use diskperf_system::{Buffer, EngineChoice, File, OpenOptions, RingOptions, System};
 use diskperf_timeline::{CacheMode, Nanoseconds, ReplayPace, TraceFacts, WorkerMeasure};
 use source::TraceSource;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
 /// Name of the replay programs, and of the file that stands for the trace's device.
-pub(crate) const NAME: &str = "replay";
+pub(crate) const PROGRAM_NAME: &str = "replay";
 
 const SAMPLE_INTERVAL: Nanoseconds = Nanoseconds::from_millis(1000);
 
 /// Requests of a trace in the order of issue, as they are read. A read error ends them.
-pub type Requests = Box<dyn Iterator<Item = Result<TraceRecord, String>> + Send>;
+pub type RequestIterator = Box<dyn Iterator<Item = Result<TraceRecord, String>> + Send>;
 
 /// Trace that can be read repeatedly, with the same requests each time.
-pub trait Trace: fmt::Debug + Send + Sync {
+pub trait ReplayTrace: fmt::Debug + Send + Sync {
     /// Begins to read the trace. The first request is then available without delay.
-    fn requests(&self) -> Requests;
+    fn read_requests(&self) -> RequestIterator;
 }
 
 /// Trace to be replayed, and the way to replay it.
 #[derive(Clone, Debug)]
-pub struct Replay {
+pub struct ReplayPlan {
     /// Source of the requests. No request ends beyond `space_bytes`.
-    pub trace: Arc<dyn Trace>,
+    pub replay_trace: Arc<dyn ReplayTrace>,
     /// Totals of the trace's requests.
-    pub held: TraceFacts,
+    pub trace_facts: TraceFacts,
     /// Rule by which requests are issued: by the trace's times, at a fixed queue depth, or after
     /// the completions that they followed.
-    pub pace: ReplayPace,
+    pub replay_pace: ReplayPace,
     /// Time within the trace at which an open replay begins. `None` means the time of the first
     /// request.
-    pub begins: Option<Nanoseconds>,
+    pub trace_start: Option<Nanoseconds>,
     /// Maximum queue depth of the replay.
-    pub slots: u32,
+    pub slot_count: u32,
     /// Size of the address space of the requests, in bytes.
-    pub space_bytes: u64,
+    pub address_space_bytes: u64,
     /// Common divisor of the offsets and lengths of all requests, in bytes.
     pub unit_bytes: u64,
     /// State of the page cache that the replay requires.
-    pub cache: CacheMode,
+    pub cache_mode: CacheMode,
     /// Whether discards of the trace are issued.
-    pub discards: bool,
+    pub issues_discards: bool,
     /// Whether writes that were durable in the trace (FUA) are made durable.
-    pub durable: bool,
+    pub keeps_durable_writes: bool,
 }
 
 /// Replays are equal if everything but the source from which the trace is read is equal.
-impl PartialEq for Replay {
+impl PartialEq for ReplayPlan {
     fn eq(&self, other: &Self) -> bool {
-        let told = |of: &Self| (of.pace, of.begins, of.slots, of.space_bytes, of.unit_bytes);
+        let told = |of: &Self| {
+            (
+                of.replay_pace,
+                of.trace_start,
+                of.slot_count,
+                of.address_space_bytes,
+                of.unit_bytes,
+            )
+        };
         told(self) == told(other)
-            && (self.cache, self.discards, self.durable)
-                == (other.cache, other.discards, other.durable)
-            && self.held.is_same_trace(&other.held)
+            && (
+                self.cache_mode,
+                self.issues_discards,
+                self.keeps_durable_writes,
+            ) == (
+                other.cache_mode,
+                other.issues_discards,
+                other.keeps_durable_writes,
+            )
+            && self.trace_facts.is_same_trace(&other.trace_facts)
     }
 }
 
 /// Requests of the next timed part, which is read ahead before it begins.
 #[derive(Default)]
-struct ReadAhead(Mutex<Option<Requests>>);
+struct OpenedRequests(Mutex<Option<RequestIterator>>);
 
 #[derive(Clone, Debug)]
 struct ReplayPattern {
-    replay: Replay,
-    read_ahead: ReadAhead,
+    replay_plan: ReplayPlan,
+    opened_requests: OpenedRequests,
 }
 
 impl Program {
     /// Creates the program that replays a trace.
-    pub fn of_replay(replay: Replay) -> Self {
-        let ahead = ReadAhead::default();
+    pub fn from_replay(replay: ReplayPlan) -> Self {
+        let ahead = OpenedRequests::default();
         Self::from_pattern(
-            (NAME, NAME),
+            (PROGRAM_NAME, PROGRAM_NAME),
             Box::new(ReplayPattern {
-                replay,
-                read_ahead: ahead,
+                replay_plan: replay,
+                opened_requests: ahead,
             }),
         )
     }
 }
 
-impl Replay {
+impl ReplayPlan {
     fn issues_operation(&self, operation: TracedOperation) -> bool {
         match operation {
             TracedOperation::Read | TracedOperation::Write | TracedOperation::Flush => true,
-            TracedOperation::Discard => self.discards,
+            TracedOperation::Discard => self.issues_discards,
             TracedOperation::WriteZeroes => false,
         }
     }
 
     fn writes_target(&self) -> bool {
-        let held = &self.held;
-        held.write.requests > 0 || (self.discards && held.discard.requests > 0)
+        let held = &self.trace_facts;
+        held.write.request_count > 0 || (self.issues_discards && held.discard.request_count > 0)
     }
 
     /// Returns the duration of an open-loop replay if all requests are issued in time, or `None`
     /// for other replays.
-    fn duration(&self) -> Option<Nanoseconds> {
-        match self.pace {
-            ReplayPace::Open { speed } => Some(schedule::scale_to_speed(
-                Nanoseconds(self.held.lasts_ns),
+    fn trace_duration(&self) -> Option<Nanoseconds> {
+        match self.replay_pace {
+            ReplayPace::OpenLoop { speed } => Some(schedule::scale_to_speed(
+                Nanoseconds(self.trace_facts.duration_ns),
                 speed,
             )),
-            ReplayPace::Closed { .. } | ReplayPace::Dependent => None,
+            ReplayPace::ClosedLoop { .. } | ReplayPace::Dependent => None,
         }
     }
 
     fn ring_options(&self, worker: &Worker) -> RingOptions {
         RingOptions {
-            depth: self.slots,
-            buffer_bytes: self.held.largest_bytes.max(512).next_multiple_of(512) as u32,
-            seed: worker.seed,
+            queue_depth: self.slot_count,
+            buffer_bytes: self
+                .trace_facts
+                .transfer_bytes_max
+                .max(512)
+                .next_multiple_of(512) as u32,
+            seed: worker.random_seed,
             compressible_percent: 0,
-            engine: EngineChoice::Best,
-            poll: false,
-            has_contents: false,
-            interval: SAMPLE_INTERVAL,
+            engine_choice: EngineChoice::BestAvailable,
+            polls_completions: false,
+            has_verifiable_contents: false,
+            series_interval: SAMPLE_INTERVAL,
         }
     }
 }
 
-impl Pattern for ReplayPattern {
-    fn fields(&mut self) -> Vec<ParameterField<'_>> {
+impl AccessPattern for ReplayPattern {
+    fn parameter_fields(&mut self) -> Vec<ParameterField<'_>> {
         Vec::new()
     }
 
-    fn replay(&self) -> Option<&Replay> {
-        Some(&self.replay)
+    fn trace_replay(&self) -> Option<&ReplayPlan> {
+        Some(&self.replay_plan)
     }
 
-    fn properties(&self) -> ProgramProperties {
-        let replay = &self.replay;
+    fn program_properties(&self) -> ProgramProperties {
+        let replay = &self.replay_plan;
         ProgramProperties {
             accepts_any_size: true,
             keeps_requests_in_flight: true,
             writes_target: replay.writes_target(),
-            cache_mode: Some(replay.cache),
-            duration: replay.duration(),
-            size_bytes_range: (replay.held.moved_bytes(), replay.held.moved_bytes()),
-            ..ProgramProperties::for_reads(replay.held.largest_bytes.max(1))
+            cache_mode: Some(replay.cache_mode),
+            duration_max: replay.trace_duration(),
+            size_bytes_range: (
+                replay.trace_facts.moved_bytes(),
+                replay.trace_facts.moved_bytes(),
+            ),
+            ..ProgramProperties::new_for_reads(replay.trace_facts.transfer_bytes_max.max(1))
         }
     }
 
     fn default_bytes(&self) -> Option<u64> {
-        Some(self.replay.held.moved_bytes())
+        Some(self.replay_plan.trace_facts.moved_bytes())
     }
 
     fn unit_bytes(&self, _size_bytes: u64) -> u64 {
-        self.replay.unit_bytes
+        self.replay_plan.unit_bytes
     }
 
     fn file_bytes(&self, _size_bytes: u64) -> u64 {
-        self.replay.space_bytes
+        self.replay_plan.address_space_bytes
     }
 
     fn written_bytes(&self) -> Option<u64> {
-        Some(self.replay.held.write.bytes)
+        Some(self.replay_plan.trace_facts.write.bytes)
     }
 
-    fn inputs(&self, worker: &Worker) -> Vec<Input> {
-        vec![Input {
-            path: worker.file_path(NAME),
-            length_bytes: self.replay.space_bytes,
-            read: self.replay.held.read.requests > 0,
+    fn input_files(&self, worker: &Worker) -> Vec<InputFile> {
+        vec![InputFile {
+            path: worker.file_path(PROGRAM_NAME),
+            length_bytes: self.replay_plan.address_space_bytes,
+            is_read_through: self.replay_plan.trace_facts.read.request_count > 0,
         }]
     }
 
@@ -186,36 +208,46 @@ impl Pattern for ReplayPattern {
         measure.read_bytes + measure.written_bytes
     }
 
-    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
+    fn prepare_target<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         Box::pin(async move {
-            let path = worker.file_path(NAME);
-            ensure_file(system, worker, &path, self.replay.space_bytes).await
+            let path = worker.file_path(PROGRAM_NAME);
+            ensure_file(system, worker, &path, self.replay_plan.address_space_bytes).await
         })
     }
 
-    fn survey<'a>(&'a mut self, _system: &'a mut System, _worker: &'a Worker) -> PhaseFuture<'a> {
-        self.read_ahead = ReadAhead(Mutex::new(Some(self.replay.trace.requests())));
+    fn survey_target<'a>(
+        &'a mut self,
+        _system: &'a mut System,
+        _worker: &'a Worker,
+    ) -> PhaseFuture<'a> {
+        self.opened_requests = OpenedRequests(Mutex::new(Some(
+            self.replay_plan.replay_trace.read_requests(),
+        )));
         crate::pattern::empty_phase()
     }
 
-    fn run<'a>(
+    fn run_timed_part<'a>(
         &'a self,
-        (system, worker): RunContext<'a>,
+        (system, worker): SystemAndWorker<'a>,
         _buffer: &'a mut Buffer,
     ) -> PhaseFuture<'a> {
         Box::pin(async move {
-            let replay = &self.replay;
-            let ahead = self.read_ahead.take();
-            let requests = ahead.unwrap_or_else(|| replay.trace.requests());
+            let replay = &self.replay_plan;
+            let ahead = self.opened_requests.take_requests();
+            let requests = ahead.unwrap_or_else(|| replay.replay_trace.read_requests());
             let how = match replay.writes_target() {
-                true => Open::READ_WRITE,
-                false => Open::READ,
+                true => OpenOptions::READ_WRITE,
+                false => OpenOptions::READ,
             };
-            let path = worker.file_path(NAME);
-            let file = system.open(&path, how.direct(worker.direct)).await?;
+            let path = worker.file_path(PROGRAM_NAME);
+            let file = system
+                .open(&path, how.with_direct(worker.direct_io))
+                .await?;
             // The same by another name: each write by it is on the medium when it completes.
-            let how = Open::WRITE.direct(worker.direct).dsync(true);
-            let durable = match replay.durable {
+            let how = OpenOptions::WRITE
+                .with_direct(worker.direct_io)
+                .with_dsync(true);
+            let durable = match replay.keeps_durable_writes {
                 true => Some(system.open(&path, how).await?),
                 false => None,
             };
@@ -223,17 +255,16 @@ impl Pattern for ReplayPattern {
             let options = replay.ring_options(worker);
             system.open_ring(options, &files).await?;
             let files = files.into_iter().map(|file| (file, path.clone())).collect();
-            let mut ring = IoRing::new(system, Slots::new(u64::from(replay.slots)), files);
+            let mut ring = IoRing::new(system, Slots::new(u64::from(replay.slot_count)), files);
             let made = requests_to_issue(replay.clone(), requests);
-            let paced = (replay.pace, replay.begins, made);
+            let paced = (replay.replay_pace, replay.trace_start, made);
             let mut source = TraceSource::new(&ring, (file, durable), paced);
-            ring.run(&mut source).await
+            ring.run_source(&mut source).await
         })
     }
 }
 
-/// Returns the requests of a trace that the replay issues.
-fn requests_to_issue(replay: Replay, requests: Requests) -> Requests {
+fn requests_to_issue(replay: ReplayPlan, requests: RequestIterator) -> RequestIterator {
     let is_made = move |record: &TraceRecord| {
         let is_empty = record.length_bytes == 0 && record.operation != TracedOperation::Flush;
         replay.issues_operation(record.operation) && !is_empty
@@ -246,21 +277,21 @@ fn trace_error(what: String) -> ProgramError {
     ProgramError::TraceFailed(what)
 }
 
-impl ReadAhead {
-    fn take(&self) -> Option<Requests> {
+impl OpenedRequests {
+    fn take_requests(&self) -> Option<RequestIterator> {
         let mut held = self.0.lock().expect("nobody fails while he takes them");
         held.take()
     }
 }
 
 /// Copies get no requests, because the requests read ahead belong to one worker.
-impl Clone for ReadAhead {
+impl Clone for OpenedRequests {
     fn clone(&self) -> Self {
         Self::default()
     }
 }
 
-impl fmt::Debug for ReadAhead {
+impl fmt::Debug for OpenedRequests {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ReadAhead")
     }

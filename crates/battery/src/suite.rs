@@ -3,7 +3,7 @@
 use crate::program::Program;
 use crate::programs::track_read::TRACK_BYTES;
 use crate::worker::Medium;
-use diskperf_timeline::{Protocol, Statistic, SteadyRule};
+use diskperf_timeline::{Protocol, SteadyRule, SummaryStatistic};
 use std::collections::BTreeMap;
 
 /// Suite: steps in order, with a repetition protocol.
@@ -12,112 +12,112 @@ pub struct Suite {
     /// Name of the suite. For a single program, the program's name.
     pub name: String,
     /// Protocol that repeats each step.
-    pub protocol: Protocol,
+    pub default_protocol: Protocol,
     /// Steps of the suite, in the order of execution.
-    pub steps: Vec<Step>,
+    pub steps: Vec<SuiteStep>,
 }
 
 /// Jobs that run at the same time. Most suites have one job per step.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step {
+pub struct SuiteStep {
     /// Jobs of the step, at least one. They start together, and the step ends when the last job
     /// ends.
-    pub jobs: Vec<Job>,
+    pub parallel_jobs: Vec<SuiteJob>,
 }
 
 /// Job of a step: one program.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Job {
+pub struct SuiteJob {
     /// Name that the user gave the job. `None` means the program's name.
-    pub name: Option<String>,
+    pub job_name: Option<String>,
     /// Program of the job, with its parameters.
     pub program: Program,
     /// Options as the user wrote them, if the program's parameters do not describe the job.
     /// Otherwise empty.
-    pub options: BTreeMap<String, String>,
+    pub fio_options: BTreeMap<String, String>,
     /// Names of the parameters that distinguish the job from similar jobs.
-    pub distinguishing: Vec<String>,
+    pub distinguishing_parameters: Vec<String>,
     /// Row of the job in the results table.
-    pub row: u32,
+    pub table_row: u32,
     /// Number of the size group. Jobs of one group move the same number of bytes. If a pilot run
     /// determines the size, the job in the middle of the group sets it for all.
     pub size_group: u32,
     /// Repetition protocol of the job, or `None` for that of the suite. Jobs of one step have the
     /// same protocol.
-    pub protocol: Option<Protocol>,
+    pub own_protocol: Option<Protocol>,
     /// Number of times that the job moves its whole area, if that determines its size.
-    pub area_times: Option<u32>,
+    pub area_pass_count: Option<u32>,
     /// Bytes that each worker of the job moves, or `None` if the run decides.
     pub size_bytes: Option<u64>,
 }
 
 /// Special requirement of a job on its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Needs {
+pub enum TargetNeeds {
     /// Job without special requirements.
-    Nothing,
+    NoSpecialTarget,
     /// The job needs a target of another kind.
-    OtherMedium,
+    MediumOfOtherKind,
     /// The job needs a directory on another file system in addition to its target.
-    OtherFilesystem,
+    SecondFilesystem,
     /// The job needs permission to write to its target.
-    Writing,
+    WritableTarget,
 }
 
 /// Three runs, the first of them discarded "to clear out any useful data in the cache" (Kridle and
 /// McKusick 1983, section 4).
 const THREE_RUNS: Protocol = Protocol {
-    repetitions: 3,
-    discarded: 1,
-    statistic: Statistic::Median,
+    repetition_count: 3,
+    discarded_count: 1,
+    statistic: SummaryStatistic::Median,
     stop_below_share: None,
-    steady: None,
+    steady_rule: None,
 };
 
 /// Five runs, enough to separate the layers from noise. Kirkendall 1989 timed each layer once, in
 /// whole seconds.
 const FIVE_RUNS: Protocol = Protocol {
-    repetitions: 5,
+    repetition_count: 5,
     ..THREE_RUNS
 };
 
 /// Five runs after a discarded one, enough for an interval and for the tail of all latencies
 /// together.
 const FIVE_RUNS_AFTER_DISCARDED: Protocol = Protocol {
-    repetitions: 6,
+    repetition_count: 6,
     ..THREE_RUNS
 };
 
 /// Three runs without a discarded one, for a drive that is already in a steady state at the first
 /// repetition.
 const THREE_RUNS_NONE_DISCARDED: Protocol = Protocol {
-    discarded: 0,
+    discarded_count: 0,
     ..THREE_RUNS
 };
 
 const ONE_RUN: Protocol = Protocol {
-    repetitions: 1,
+    repetition_count: 1,
     ..THREE_RUNS_NONE_DISCARDED
 };
 
 /// Rounds of SNIA until a drive is in a steady state.
 const RUNS_UNTIL_STEADY: Protocol = Protocol {
-    repetitions: SteadyRule::ROUNDS_MAX,
-    steady: Some(SteadyRule::SNIA),
+    repetition_count: SteadyRule::ROUNDS_MAX,
+    steady_rule: Some(SteadyRule::SNIA_RULE),
     ..THREE_RUNS_NONE_DISCARDED
 };
 
 /// Five runs. The fastest counts: "the minima of several runs" (Zachariassen 1987).
 const MINIMUM_OF_FIVE: Protocol = Protocol {
-    repetitions: 5,
-    statistic: Statistic::Minimum,
+    repetition_count: 5,
+    statistic: SummaryStatistic::Minimum,
     ..THREE_RUNS_NONE_DISCARDED
 };
 
 /// Up to ten runs after a discarded one. It stops earlier once the runs agree within 1 % to either
 /// side.
 const RUNS_UNTIL_AGREEMENT: Protocol = Protocol {
-    repetitions: 11,
+    repetition_count: 11,
     stop_below_share: Some(0.02),
     ..THREE_RUNS
 };
@@ -134,7 +134,7 @@ const SECTOR_BYTES: u64 = 512;
 
 impl Suite {
     /// Returns the names and descriptions of all suites.
-    pub fn all() -> [(&'static str, &'static str); 6] {
+    pub fn list_suites() -> [(&'static str, &'static str); 6] {
         [
             (
                 "today26",
@@ -166,30 +166,30 @@ impl Suite {
     }
 
     /// Returns the suite of this name for a medium, or `None` if there is no such suite.
-    pub fn named(name: &str, medium: Medium) -> Option<Self> {
+    pub fn from_name(name: &str, medium: Medium) -> Option<Self> {
         let (protocol, steps) = match name {
-            "today26" => (FIVE_RUNS_AFTER_DISCARDED, today26_steps()),
-            "ffs83" => (THREE_RUNS, ffs83_steps()),
-            "interleave91" => (THREE_RUNS, interleave91_steps()),
-            "ssd26" => (THREE_RUNS_NONE_DISCARDED, ssd26_steps()),
-            "seqread89" => (FIVE_RUNS, seqread89_steps(medium)),
-            "vme87" => (MINIMUM_OF_FIVE, vme87_steps()),
+            "today26" => (FIVE_RUNS_AFTER_DISCARDED, steps_of_today26()),
+            "ffs83" => (THREE_RUNS, steps_of_ffs83()),
+            "interleave91" => (THREE_RUNS, steps_of_interleave91()),
+            "ssd26" => (THREE_RUNS_NONE_DISCARDED, steps_of_ssd26()),
+            "seqread89" => (FIVE_RUNS, steps_of_seqread89(medium)),
+            "vme87" => (MINIMUM_OF_FIVE, steps_of_vme87()),
             _ => return None,
         };
         Some(Self {
             name: name.to_owned(),
-            protocol,
+            default_protocol: protocol,
             steps,
         })
     }
 
     /// Returns the suite of this name for a target that has the files of a drive and the drive
     /// itself, as a character and as a block device.
-    pub fn named_on_both(name: &str) -> Option<Self> {
-        let suite = Self::named(name, Medium::Directory)?;
+    pub fn from_name_on_any_medium(name: &str) -> Option<Self> {
+        let suite = Self::from_name(name, Medium::Directory)?;
         Some(match name {
             "seqread89" => Self {
-                steps: seqread_steps(&LAYERS_OF_1989),
+                steps: steps_of_layers(&LAYERS_OF_1989),
                 ..suite
             },
             _ => suite,
@@ -197,88 +197,94 @@ impl Suite {
     }
 
     /// Returns the repetition protocol of a job of the suite.
-    pub fn protocol_of(&self, job: &Job) -> Protocol {
-        job.protocol.unwrap_or(self.protocol)
+    pub fn protocol_of_job(&self, job: &SuiteJob) -> Protocol {
+        job.own_protocol.unwrap_or(self.default_protocol)
     }
 
     /// Creates a suite of a single program.
-    pub fn of_program(program: Program) -> Self {
+    pub fn from_program(program: Program) -> Self {
         Self {
             name: program.name().to_owned(),
-            protocol: RUNS_UNTIL_AGREEMENT,
-            steps: vec![Job::of(program).into()],
+            default_protocol: RUNS_UNTIL_AGREEMENT,
+            steps: vec![SuiteJob::from_program(program).into()],
         }
     }
 
     /// Iterates over the jobs of all steps, in the order of execution. A run keeps one result for
     /// each job.
-    pub fn jobs(&self) -> impl Iterator<Item = &Job> + Clone {
-        self.steps.iter().flat_map(|step| &step.jobs)
+    pub fn iter_jobs(&self) -> impl Iterator<Item = &SuiteJob> + Clone {
+        self.steps.iter().flat_map(|step| &step.parallel_jobs)
     }
 
     /// Iterates mutably over the jobs of all steps.
-    pub fn jobs_mut(&mut self) -> impl Iterator<Item = &mut Job> {
-        self.steps.iter_mut().flat_map(|step| &mut step.jobs)
+    pub fn iter_jobs_mut(&mut self) -> impl Iterator<Item = &mut SuiteJob> {
+        self.steps
+            .iter_mut()
+            .flat_map(|step| &mut step.parallel_jobs)
     }
 
     /// Iterates over the programs of all jobs.
-    pub fn programs(&self) -> impl Iterator<Item = &Program> + Clone {
-        self.jobs().map(|job| &job.program)
+    pub fn iter_programs(&self) -> impl Iterator<Item = &Program> + Clone {
+        self.iter_jobs().map(|job| &job.program)
     }
 }
 
-impl From<Job> for Step {
-    fn from(job: Job) -> Self {
-        Self { jobs: vec![job] }
+impl From<SuiteJob> for SuiteStep {
+    fn from(job: SuiteJob) -> Self {
+        Self {
+            parallel_jobs: vec![job],
+        }
     }
 }
 
-impl Step {
+impl SuiteStep {
     fn new(name: &str, row: u32, size_group: u32, settings: &[(&str, &str)]) -> Self {
-        let mut program = Program::named(name).expect("suites name programs that exist");
+        let mut program = Program::from_name(name).expect("suites name programs that exist");
         for (key, value) in settings {
             program
-                .set(key, value)
+                .set_parameter(key, value)
                 .expect("suites set parameters that exist");
         }
         let distinguishing = settings.iter().map(|(key, _)| (*key).to_owned()).collect();
-        let job = Job {
-            distinguishing,
-            row,
+        let job = SuiteJob {
+            distinguishing_parameters: distinguishing,
+            table_row: row,
             size_group,
-            ..Job::of(program)
+            ..SuiteJob::from_program(program)
         };
         job.into()
     }
 }
 
-impl Job {
+impl SuiteJob {
     /// Creates a job of a program with default settings, in the first row of the table.
-    pub fn of(program: Program) -> Self {
+    pub fn from_program(program: Program) -> Self {
         Self {
-            name: None,
+            job_name: None,
             program,
-            options: BTreeMap::new(),
-            distinguishing: Vec::new(),
-            row: 0,
+            fio_options: BTreeMap::new(),
+            distinguishing_parameters: Vec::new(),
+            table_row: 0,
             size_group: 0,
-            protocol: None,
-            area_times: None,
+            own_protocol: None,
+            area_pass_count: None,
             size_bytes: None,
         }
     }
 
     /// Returns the bytes that each worker of the job moves regardless of the requested size, or
     /// `None` if the requested size counts.
-    pub fn own_bytes(&self) -> Option<u64> {
+    pub fn own_size_bytes(&self) -> Option<u64> {
         self.size_bytes.or_else(|| self.area_passes_bytes())
     }
 
     /// Returns the bytes that each worker moves if the job moves its whole area a fixed number of
     /// times.
     fn area_passes_bytes(&self) -> Option<u64> {
-        let all_bytes = self.area_bytes()?.saturating_mul(self.area_times?.into());
-        Some(all_bytes.div_ceil(self.program.workers().into()))
+        let all_bytes = self
+            .area_bytes()?
+            .saturating_mul(self.area_pass_count?.into());
+        Some(all_bytes.div_ceil(self.program.worker_count().into()))
     }
 
     /// Returns the bytes over which the job's requests are spread, or `None` if its program has no
@@ -289,38 +295,40 @@ impl Job {
     }
 
     /// Returns the name of the job: the user's name or the program's.
-    pub fn name(&self) -> &str {
-        self.name.as_deref().unwrap_or_else(|| self.program.name())
+    pub fn display_name(&self) -> &str {
+        self.job_name
+            .as_deref()
+            .unwrap_or_else(|| self.program.name())
     }
 
     /// Returns the key of the job's files. Jobs with the same key share their files, as all jobs
     /// share a bare drive.
-    pub fn files(&self, medium: Medium) -> (&str, &str) {
+    pub fn file_set_of_medium(&self, medium: Medium) -> (&str, &str) {
         let own = match medium {
-            Medium::Directory => self.name.as_deref().unwrap_or_default(),
+            Medium::Directory => self.job_name.as_deref().unwrap_or_default(),
             Medium::Device | Medium::File => "",
         };
         (self.program.file_name(), own)
     }
 
     /// Returns the settings of the job that a run records.
-    pub fn values(&self) -> BTreeMap<String, String> {
-        match self.options.is_empty() {
+    pub fn parameter_values(&self) -> BTreeMap<String, String> {
+        match self.fio_options.is_empty() {
             true => self.program.parameter_values(),
-            false => self.options.clone(),
+            false => self.fio_options.clone(),
         }
     }
 
     /// Returns the requirement of the job on a medium.
-    pub fn needs(&self, medium: Medium) -> Needs {
-        if !self.program.is_of(medium) {
-            Needs::OtherMedium
-        } else if self.program.needs_other() {
-            Needs::OtherFilesystem
-        } else if medium != Medium::Directory && self.program.writes() {
-            Needs::Writing
+    pub fn target_needs(&self, medium: Medium) -> TargetNeeds {
+        if !self.program.supports_medium(medium) {
+            TargetNeeds::MediumOfOtherKind
+        } else if self.program.needs_second_target() {
+            TargetNeeds::SecondFilesystem
+        } else if medium != Medium::Directory && self.program.writes_target() {
+            TargetNeeds::WritableTarget
         } else {
-            Needs::Nothing
+            TargetNeeds::NoSpecialTarget
         }
     }
 }
@@ -328,7 +336,7 @@ impl Job {
 /// Returns the steps of `today26`, which follow the data sheets of drives: MB/s with 1 MiB at queue
 /// depth 8, and IOPS with 4 KiB at queue depths 1 and 32. Data sheets omit the other two steps, a
 /// mix of reads and writes, and a log.
-fn today26_steps() -> Vec<Step> {
+fn steps_of_today26() -> Vec<SuiteStep> {
     let steps: [(&str, &[(&str, &str)]); 8] = [
         ("sequential", &[("depth", "8")]),
         ("sequential", &[("write_share", "1"), ("depth", "8")]),
@@ -341,7 +349,7 @@ fn today26_steps() -> Vec<Step> {
     ];
     let steps = steps.into_iter().enumerate();
     steps
-        .map(|(row, (name, settings))| Step::new(name, row as u32, row as u32, settings))
+        .map(|(row, (name, settings))| SuiteStep::new(name, row as u32, row as u32, settings))
         .collect()
 }
 
@@ -355,8 +363,8 @@ const MEASUREMENT_MS: &str = "10000";
 /// one writes 4 KiB at random until the drive is steady. Then come the figures of data sheets and
 /// SNIA's mixes of reads and writes. Sequential writes come last, since they change the conditions
 /// of random writes.
-fn ssd26_steps() -> Vec<Step> {
-    let mut precondition = Step::new(
+fn steps_of_ssd26() -> Vec<SuiteStep> {
+    let mut precondition = SuiteStep::new(
         "sequential",
         0,
         0,
@@ -366,11 +374,11 @@ fn ssd26_steps() -> Vec<Step> {
             ("depth", "8"),
         ],
     );
-    precondition.jobs[0].protocol = Some(ONE_RUN);
-    precondition.jobs[0].area_times = Some(2);
-    let mut rounds = Step::new("random", 1, 1, &[("write_share", "1"), ("depth", "32")]);
+    precondition.parallel_jobs[0].own_protocol = Some(ONE_RUN);
+    precondition.parallel_jobs[0].area_pass_count = Some(2);
+    let mut rounds = SuiteStep::new("random", 1, 1, &[("write_share", "1"), ("depth", "32")]);
     set_for_all_jobs(&mut rounds, &[("duration_ms", PRECONDITIONING_ROUND_MS)]);
-    rounds.jobs[0].protocol = Some(RUNS_UNTIL_STEADY);
+    rounds.parallel_jobs[0].own_protocol = Some(RUNS_UNTIL_STEADY);
     let mut steps = vec![precondition, rounds];
     let measured: [(&str, &[(&str, &str)]); 9] = [
         ("random", &[("write_share", "1"), ("depth", "1")]),
@@ -385,7 +393,7 @@ fn ssd26_steps() -> Vec<Step> {
     ];
     for (name, settings) in measured {
         let row = steps.len() as u32;
-        let mut step = Step::new(name, row, row, settings);
+        let mut step = SuiteStep::new(name, row, row, settings);
         set_for_all_jobs(&mut step, &[("duration_ms", MEASUREMENT_MS)]);
         steps.push(step);
     }
@@ -393,10 +401,10 @@ fn ssd26_steps() -> Vec<Step> {
 }
 
 /// Sets parameters of a step that do not distinguish it from similar steps.
-fn set_for_all_jobs(step: &mut Step, settings: &[(&str, &str)]) {
-    for job in &mut step.jobs {
+fn set_for_all_jobs(step: &mut SuiteStep, settings: &[(&str, &str)]) {
+    for job in &mut step.parallel_jobs {
         for (name, value) in settings {
-            let set = job.program.set(name, value);
+            let set = job.program.set_parameter(name, value);
             set.expect("suites set parameters that exist");
         }
     }
@@ -404,7 +412,7 @@ fn set_for_all_jobs(step: &mut Step, settings: &[(&str, &str)]) {
 
 /// Returns the steps of `ffs83`, in the order of the paper's script and with the rows of the
 /// paper's tables.
-fn ffs83_steps() -> Vec<Step> {
+fn steps_of_ffs83() -> Vec<SuiteStep> {
     [
         ("write_4096", 1),
         ("write_8192", 2),
@@ -413,26 +421,26 @@ fn ffs83_steps() -> Vec<Step> {
     ]
     .into_iter()
     .enumerate()
-    .map(|(group, (name, row))| Step::new(name, row, group as u32, &[]))
+    .map(|(group, (name, row))| SuiteStep::new(name, row, group as u32, &[]))
     .collect()
 }
 
 /// Layers of Kirkendall 1989: a file, `/dev/null`, `/dev/bnull`, `/dev/rhd2` and `/dev/hd2`.
 const LAYERS_OF_1989: [&str; 5] = ["dropped", "null", "bnull", "device_direct", "device"];
 
-fn seqread89_steps(medium: Medium) -> Vec<Step> {
-    seqread_steps(match medium {
+fn steps_of_seqread89(medium: Medium) -> Vec<SuiteStep> {
+    steps_of_layers(match medium {
         Medium::Directory | Medium::File => &["null", "zero", "cached", "dropped", "direct"],
         Medium::Device => &["null", "zero", "device", "device_direct"],
     })
 }
 
-fn seqread_steps(layers: &[&str]) -> Vec<Step> {
+fn steps_of_layers(layers: &[&str]) -> Vec<SuiteStep> {
     let mut steps = Vec::new();
     for (group, layer) in layers.iter().enumerate() {
         for call_bytes in SEQREAD_CALL_BYTES {
             let settings = [("layer", *layer), ("call_bytes", &call_bytes.to_string())];
-            steps.push(Step::new(
+            steps.push(SuiteStep::new(
                 "seqread",
                 steps.len() as u32,
                 group as u32,
@@ -445,18 +453,18 @@ fn seqread_steps(layers: &[&str]) -> Vec<Step> {
 
 /// Returns the steps of `interleave91`. Each runs on the drive as formatted: the interleave belongs
 /// to the drive and not to the program.
-fn interleave91_steps() -> Vec<Step> {
+fn steps_of_interleave91() -> Vec<SuiteStep> {
     [TRACK_BYTES, SECTOR_BYTES]
         .into_iter()
         .enumerate()
         .map(|(row, call_bytes)| {
             let settings = [("call_bytes", &*call_bytes.to_string())];
-            Step::new("track_read", row as u32, 0, &settings)
+            SuiteStep::new("track_read", row as u32, 0, &settings)
         })
         .collect()
 }
 
-fn vme87_steps() -> Vec<Step> {
+fn steps_of_vme87() -> Vec<SuiteStep> {
     let mut steps = Vec::new();
     for (group, destination) in ["null", "same", "other"].into_iter().enumerate() {
         for call_bytes in COPY_CALL_BYTES {
@@ -464,7 +472,7 @@ fn vme87_steps() -> Vec<Step> {
                 ("destination", destination),
                 ("call_bytes", &call_bytes.to_string()),
             ];
-            steps.push(Step::new(
+            steps.push(SuiteStep::new(
                 "copy",
                 steps.len() as u32,
                 group as u32,
@@ -474,7 +482,7 @@ fn vme87_steps() -> Vec<Step> {
     }
     for (readers, areas) in [("1", "same"), ("4", "same"), ("2", "different")] {
         let row = steps.len() as u32;
-        steps.push(Step::new(
+        steps.push(SuiteStep::new(
             "scan",
             row,
             3,
@@ -492,7 +500,7 @@ fn vme87_steps() -> Vec<Step> {
     let copy: (&str, &[(&str, &str)]) = ("dump_restore", &[("destination", "other")]);
     for (program, settings) in fscks.into_iter().chain([copy]) {
         let row = steps.len() as u32;
-        steps.push(Step::new(program, row, 4, settings));
+        steps.push(SuiteStep::new(program, row, 4, settings));
     }
     steps
 }
@@ -503,11 +511,14 @@ mod tests {
 
     #[test]
     fn every_suite_is_there_on_both_media() {
-        for (name, _) in Suite::all() {
+        for (name, _) in Suite::list_suites() {
             for medium in [Medium::Directory, Medium::Device, Medium::File] {
-                let suite = Suite::named(name, medium).unwrap_or_else(|| panic!("{name}"));
-                assert!(suite.protocol.repetitions > suite.protocol.discarded);
-                let mut rows: Vec<_> = suite.jobs().map(|job| job.row).collect();
+                let suite = Suite::from_name(name, medium).unwrap_or_else(|| panic!("{name}"));
+                assert!(
+                    suite.default_protocol.repetition_count
+                        > suite.default_protocol.discarded_count
+                );
+                let mut rows: Vec<_> = suite.iter_jobs().map(|job| job.table_row).collect();
                 rows.sort_unstable();
                 assert_eq!(
                     rows,
@@ -520,7 +531,11 @@ mod tests {
 
     #[test]
     fn on_a_device_the_default_suite_only_reads() {
-        let suite = Suite::named("seqread89", Medium::Device).unwrap();
-        assert!(suite.programs().all(|program| !program.writes()));
+        let suite = Suite::from_name("seqread89", Medium::Device).unwrap();
+        assert!(
+            suite
+                .iter_programs()
+                .all(|program| !program.writes_target())
+        );
     }
 }

@@ -16,10 +16,10 @@ use crate::program::ProgramError;
 use crate::worker::Worker;
 use diskperf_fio::verify::{BlockLayout, BlockWrite, Checksum, SeedSequence};
 use diskperf_system::{File, Operation, ReadBackProgress, Submission, System};
-use diskperf_timeline::Verified;
+use diskperf_timeline::VerifiedBlocks;
 use dump::DumpFiles;
-use generation::OtherRun;
-use record::{BlockPlace, BlockRecord, BlockRecords, RecordedWrite};
+use generation::OtherRunExpectation;
+use record::{BlockPosition, BlockRecord, BlockRecords, RecordedWrite};
 use state::WriteProgress;
 use std::cell::RefCell;
 
@@ -35,7 +35,7 @@ pub(crate) fn verify_field(verify: &mut YesNo) -> parameter::ParameterField<'_> 
     new_field(
         VERIFY_PARAMETER,
         "read-back and comparison of all written data at the end",
-        ParameterValue::Choice(verify),
+        ParameterValue::NamedChoice(verify),
     )
 }
 
@@ -65,40 +65,39 @@ pub(crate) struct ReadBackDisplay {
 }
 
 impl ReadBackDisplay {
-    /// Shows the number of blocks read so far.
-    pub(crate) fn show(self, system: &System, verifier: &Verifier) {
-        system.show_read_back(ReadBackProgress {
-            blocks: self.blocks_total.saturating_sub(verifier.blocks_to_read()),
-            blocks_total: self.blocks_total,
+    pub(crate) fn show_remaining(self, system: &System, verifier: &Verifier) {
+        system.publish_read_back_progress(ReadBackProgress {
+            verified_blocks: self.blocks_total.saturating_sub(verifier.blocks_to_read()),
+            blocks_to_verify: self.blocks_total,
         });
     }
 }
 
 /// Verifier of a worker's blocks.
 pub(crate) struct Verifier {
-    rules: VerificationRules,
+    verification_rules: VerificationRules,
     /// Layout of blocks that are too short for a header.
     short_block_layout: BlockLayout,
-    seeds: SeedSequence,
+    write_seeds: SeedSequence,
     write_count: u64,
     block_records: BlockRecords,
     /// Block in the buffer of each slot, by slot number. The list ends at the highest slot used so
     /// far.
     blocks_by_slot: Vec<Option<SlotBlock>>,
     /// Knowledge of the other run that wrote the blocks. `None` if this run wrote them.
-    other_run: Option<OtherRun>,
+    other_run_expectation: Option<OtherRunExpectation>,
     /// Progress of the writes, for the state from which another run verifies them.
     write_progress: WriteProgress,
-    verified: Verified,
+    verified_blocks_so_far: VerifiedBlocks,
     differences: Vec<String>,
 }
 
 /// Block in the buffer of a slot in use.
 #[derive(Clone, Copy, Debug)]
 struct SlotBlock {
-    place: BlockPlace,
+    block_place: BlockPosition,
     bytes: u32,
-    purpose: SlotPurpose,
+    slot_purpose: SlotPurpose,
     /// Leading bytes of the block that a short write has already written. They are no longer in the
     /// buffer.
     written_bytes: u32,
@@ -107,16 +106,16 @@ struct SlotBlock {
 #[derive(Clone, Copy, Debug)]
 enum SlotPurpose {
     /// Write of the block, with the number of the write.
-    Write(u64),
+    WrittenBlock(u64),
     /// Comparison of the block with the record of its write.
-    Compare(BlockRecord),
+    CompareWithRecord(BlockRecord),
     /// Check of the block against its own header.
-    CheckHeader,
+    CheckHeaderOnly,
 }
 
 /// Rules by which a worker's blocks are verified.
 pub(crate) struct VerificationRules {
-    pub(crate) layout: BlockLayout,
+    pub(crate) block_layout: BlockLayout,
     /// Whether the first difference ends the program.
     pub(crate) are_differences_fatal: bool,
     /// Whether differences are only counted and are not errors (`continue_on_error=verify`).
@@ -135,41 +134,41 @@ pub(crate) struct VerificationRules {
     /// Seed from which the seeds of the blocks are drawn.
     pub(crate) job_randseed: u64,
     /// Destination of dumps of differing blocks. `None` if they are not dumped.
-    pub(crate) dump: Option<DumpFiles>,
+    pub(crate) dump_files: Option<DumpFiles>,
 }
 
 /// Written block that is to be read back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UnreadBlock {
-    place: BlockPlace,
-    record: BlockRecord,
+    block_place: BlockPosition,
+    block_record: BlockRecord,
 }
 
 impl UnreadBlock {
     /// Returns the index of the block's file among the worker's files.
     pub(crate) fn file(&self) -> usize {
-        self.place.file_index
+        self.block_place.file_index
     }
 
     /// Returns the block's offset in its file, in bytes.
     pub(crate) fn offset_bytes(&self) -> u64 {
-        self.place.offset_bytes
+        self.block_place.offset_bytes
     }
 
     /// Returns the block's length in bytes.
     pub(crate) fn bytes(&self) -> u32 {
-        self.record.bytes
+        self.block_record.bytes
     }
 
     /// Returns the read request for the block, in an open file.
-    pub(crate) fn request(&self, file: File) -> Submission {
+    pub(crate) fn read_request(&self, file: File) -> Submission {
         Submission {
             operation: Operation::Read,
             file,
-            offset_bytes: self.place.offset_bytes,
-            bytes: self.record.bytes,
+            offset_bytes: self.block_place.offset_bytes,
+            bytes: self.block_record.bytes,
             slot: 0,
-            intended: None,
+            intended_start: None,
         }
     }
 }
@@ -178,19 +177,19 @@ impl Verifier {
     /// Creates the verifier of a worker.
     pub(crate) fn new(plan: VerificationRules) -> Self {
         Self {
-            seeds: SeedSequence::new(plan.job_randseed, plan.thread_number),
+            write_seeds: SeedSequence::new(plan.job_randseed, plan.thread_number),
             write_count: 0,
             block_records: BlockRecords::default(),
             blocks_by_slot: Vec::new(),
-            other_run: None,
+            other_run_expectation: None,
             write_progress: WriteProgress::default(),
-            verified: Verified {
-                kind: plan.layout.kind().name().to_owned(),
-                ..Verified::default()
+            verified_blocks_so_far: VerifiedBlocks {
+                verification_kind: plan.block_layout.kind().name().to_owned(),
+                ..VerifiedBlocks::default()
             },
             differences: Vec::new(),
             short_block_layout: BlockLayout::for_seeded_data(),
-            rules: plan,
+            verification_rules: plan,
         }
     }
 
@@ -198,24 +197,23 @@ impl Verifier {
     /// other repetitions.
     pub(crate) fn for_program(system: &System, worker: &Worker) -> Self {
         Self::new(VerificationRules {
-            layout: BlockLayout::for_checksum(Checksum::Crc32c),
+            block_layout: BlockLayout::for_checksum(Checksum::Crc32c),
             are_differences_fatal: false,
             only_counts_differences: false,
             checks_reads: false,
             trims_to_zero: false,
             is_only_writer: true,
             has_random_offsets: false,
-            thread_number: worker.index + 1,
-            job_randseed: worker.seed ^ system.now().0,
-            dump: None,
+            thread_number: worker.worker_index + 1,
+            job_randseed: worker.random_seed ^ system.now().0,
+            dump_files: None,
         })
     }
 
-    /// Returns the layout for blocks of this length.
-    fn layout(&self, bytes: u32) -> &BlockLayout {
-        match self.rules.layout.header_bytes() > bytes as usize {
+    fn layout_for_size(&self, bytes: u32) -> &BlockLayout {
+        match self.verification_rules.block_layout.header_bytes() > bytes as usize {
             true => &self.short_block_layout,
-            false => &self.rules.layout,
+            false => &self.verification_rules.block_layout,
         }
     }
 
@@ -230,12 +228,11 @@ impl Verifier {
         self.show_blocks_to_read(system)
     }
 
-    /// Shows the number of blocks to read.
     pub(crate) fn show_blocks_to_read(&self, system: &System) -> ReadBackDisplay {
         let shown = ReadBackDisplay {
             blocks_total: self.blocks_to_read(),
         };
-        shown.show(system, self);
+        shown.show_remaining(system, self);
         shown
     }
 
@@ -246,13 +243,16 @@ impl Verifier {
 
     /// Restarts the seeds, as fio does for each pass of a repeatable job.
     pub(crate) fn restart_seeds(&mut self) {
-        self.seeds = SeedSequence::new(self.rules.job_randseed, self.rules.thread_number);
+        self.write_seeds = SeedSequence::new(
+            self.verification_rules.job_randseed,
+            self.verification_rules.thread_number,
+        );
     }
 
     /// Prepares the buffer of a request that has a slot and is not submitted. `file` is the index
     /// of the request's file among the worker's files.
-    pub(crate) fn prepare(&mut self, system: &mut System, request: Submission, file: usize) {
-        let place = BlockPlace {
+    pub(crate) fn prepare_write(&mut self, system: &mut System, request: Submission, file: usize) {
+        let place = BlockPosition {
             file_index: file,
             offset_bytes: request.offset_bytes,
         };
@@ -262,15 +262,16 @@ impl Verifier {
                 let write = self.record_write(place, request.bytes, time_ns);
                 let number = self.write_count - 1;
                 let buffer = slot_buffer(system, request.slot, request.bytes);
-                self.layout(request.bytes).fill_block(buffer, write);
-                SlotPurpose::Write(number)
+                self.layout_for_size(request.bytes)
+                    .fill_block(buffer, write);
+                SlotPurpose::WrittenBlock(number)
             }
-            Operation::Read if self.rules.checks_reads => SlotPurpose::CheckHeader,
+            Operation::Read if self.verification_rules.checks_reads => SlotPurpose::CheckHeaderOnly,
             Operation::Read
             | Operation::Fsync
             | Operation::Fdatasync
             | Operation::SyncRange(_)
-            | Operation::Discard => return,
+            | Operation::DiscardRange => return,
         };
         self.record_slot_block(request.slot, (place, request.bytes), purpose);
     }
@@ -279,7 +280,7 @@ impl Verifier {
     fn record_slot_block(
         &mut self,
         slot: u32,
-        (place, bytes): (BlockPlace, u32),
+        (place, bytes): (BlockPosition, u32),
         purpose: SlotPurpose,
     ) {
         let slot = slot as usize;
@@ -287,16 +288,16 @@ impl Verifier {
             self.blocks_by_slot.resize(slot + 1, None);
         }
         self.blocks_by_slot[slot] = Some(SlotBlock {
-            place,
+            block_place: place,
             bytes,
-            purpose,
+            slot_purpose: purpose,
             written_bytes: 0,
         });
     }
 
     /// Marks a block as trimmed. Returns whether it is a block that was written and not read back.
     pub(crate) fn record_trim(&mut self, file: usize, (offset_bytes, bytes): (u64, u32)) -> bool {
-        let place = BlockPlace {
+        let place = BlockPosition {
             file_index: file,
             offset_bytes,
         };
@@ -304,17 +305,22 @@ impl Verifier {
     }
 
     /// Draws the seed of the next write and records the write.
-    fn record_write(&mut self, place: BlockPlace, bytes: u32, time_ns: Option<u64>) -> BlockWrite {
-        let seed = match self.rules.layout.is_seeded() {
-            true => self.seeds.next_seed(),
+    fn record_write(
+        &mut self,
+        place: BlockPosition,
+        bytes: u32,
+        time_ns: Option<u64>,
+    ) -> BlockWrite {
+        let seed = match self.verification_rules.block_layout.is_seeded() {
+            true => self.write_seeds.next_seed(),
             false => 0,
         };
         let number = self.write_count;
         self.write_count += 1;
-        self.verified.written_bytes += u64::from(bytes);
+        self.verified_blocks_so_far.written_bytes += u64::from(bytes);
         let write = RecordedWrite {
             bytes,
-            seed,
+            write_seed: seed,
             write_number: number,
             time_ns,
         };
@@ -324,12 +330,12 @@ impl Verifier {
             offset_bytes: place.offset_bytes,
             seed,
             time_ns: time_ns.unwrap_or(0),
-            worker_number: self.rules.thread_number as u16,
+            worker_number: self.verification_rules.thread_number as u16,
             write_number: number as u16,
         }
     }
 
-    fn complete_last_write(&mut self, place: BlockPlace) {
+    fn complete_last_write(&mut self, place: BlockPosition) {
         self.block_records
             .complete_write(place, self.write_count - 1);
         self.write_progress.record_completion(self.write_count - 1);
@@ -337,13 +343,13 @@ impl Verifier {
 
     /// Records a write that another run of the job issued.
     pub(crate) fn record_other_write(&mut self, file: usize, (offset_bytes, bytes): (u64, u32)) {
-        let place = BlockPlace {
+        let place = BlockPosition {
             file_index: file,
             offset_bytes,
         };
         self.record_write(place, bytes, None);
         self.complete_last_write(place);
-        self.verified.written_bytes = 0;
+        self.verified_blocks_so_far.written_bytes = 0;
     }
 
     /// Moves the remainders of short writes to the start of their buffers, from which they are
@@ -356,7 +362,7 @@ impl Verifier {
             let Some(Some(block)) = self.blocks_by_slot.get_mut(rest.slot as usize) else {
                 continue;
             };
-            let taken_bytes = (rest.offset_bytes - block.place.offset_bytes) as u32;
+            let taken_bytes = (rest.offset_bytes - block.block_place.offset_bytes) as u32;
             if taken_bytes > block.written_bytes {
                 let from = (taken_bytes - block.written_bytes) as usize;
                 slot_buffer(system, rest.slot, block.bytes).copy_within(from.., 0);
@@ -367,16 +373,26 @@ impl Verifier {
 
     /// Takes the next block to be read back.
     pub(crate) fn next_unread(&mut self) -> Option<UnreadBlock> {
-        match self.block_records.take_first() {
-            Some((place, record)) => Some(UnreadBlock { place, record }),
+        match self.block_records.take_first_block() {
+            Some((place, record)) => Some(UnreadBlock {
+                block_place: place,
+                block_record: record,
+            }),
             None => self.take_next_searched(),
         }
     }
 
     /// Marks a slot's read as a read-back, so that its data is compared when the read is complete.
     pub(crate) fn expect_read_back(&mut self, slot: u32, unread: UnreadBlock) {
-        let UnreadBlock { place, record } = unread;
-        self.record_slot_block(slot, (place, record.bytes), SlotPurpose::Compare(record));
+        let UnreadBlock {
+            block_place: place,
+            block_record: record,
+        } = unread;
+        self.record_slot_block(
+            slot,
+            (place, record.bytes),
+            SlotPurpose::CompareWithRecord(record),
+        );
     }
 
     /// Processes a slot whose request is complete: compares the block of a read, or marks a write
@@ -395,8 +411,8 @@ impl Verifier {
         let Some(block) = held.and_then(Option::take) else {
             return Ok(());
         };
-        if let SlotPurpose::Write(number) = block.purpose {
-            self.block_records.complete_write(block.place, number);
+        if let SlotPurpose::WrittenBlock(number) = block.slot_purpose {
+            self.block_records.complete_write(block.block_place, number);
             self.write_progress.record_completion(number);
             return Ok(());
         }
@@ -406,11 +422,11 @@ impl Verifier {
 
     /// Discards the block of a slot whose request failed with an ignored error, since the contents
     /// of the block are unknown.
-    pub(crate) fn fail_slot(&mut self, slot: u32) {
+    pub(crate) fn discard_failed_slot(&mut self, slot: u32) {
         let held = self.blocks_by_slot.get_mut(slot as usize);
         if let Some(SlotBlock {
-            place,
-            purpose: SlotPurpose::Write(number),
+            block_place: place,
+            slot_purpose: SlotPurpose::WrittenBlock(number),
             ..
         }) = held.and_then(Option::take)
         {
@@ -420,10 +436,12 @@ impl Verifier {
 
     /// Counts a difference and lists it, or fails if differences are fatal.
     fn add_difference(&mut self, text: String) -> Result<(), ProgramError> {
-        self.verified.mismatches += 1;
-        if self.rules.are_differences_fatal && !self.rules.only_counts_differences {
-            let kind = &self.verified.kind;
-            return Err(ProgramError::Corrupt(format!("{kind}: {text}")));
+        self.verified_blocks_so_far.mismatch_count += 1;
+        if self.verification_rules.are_differences_fatal
+            && !self.verification_rules.only_counts_differences
+        {
+            let kind = &self.verified_blocks_so_far.verification_kind;
+            return Err(ProgramError::CorruptData(format!("{kind}: {text}")));
         }
         if self.differences.len() < LISTED_DIFFERENCES_MAX {
             self.differences.push(text);
@@ -436,39 +454,40 @@ impl Verifier {
     /// # Errors
     ///
     /// Returns all differences. The first of them are listed individually.
-    pub(crate) fn evaluate(&mut self) -> Result<(), ProgramError> {
+    pub(crate) fn evaluate_differences(&mut self) -> Result<(), ProgramError> {
         self.judge_foreign_seeds()?;
         self.finish_search()?;
-        match self.rules.only_counts_differences {
+        match self.verification_rules.only_counts_differences {
             true => Ok(()),
-            false => evaluate(&self.verified, &self.differences),
+            false => evaluate_counts(&self.verified_blocks_so_far, &self.differences),
         }
     }
 
     /// Returns the counts of blocks so far, whether or not blocks differ and whatever ended the
     /// program.
-    pub(crate) fn verified_blocks(&self) -> Verified {
-        Verified {
-            unread_blocks: self.verified.unread_blocks + self.block_records.block_count(),
-            ..self.verified.clone()
+    pub(crate) fn take_verified(&self) -> VerifiedBlocks {
+        VerifiedBlocks {
+            unread_block_count: self.verified_blocks_so_far.unread_block_count
+                + self.block_records.block_count(),
+            ..self.verified_blocks_so_far.clone()
         }
     }
 }
 
 /// Returns an error if any blocks differ. It lists the first differences individually.
-fn evaluate(verified: &Verified, differences: &[String]) -> Result<(), ProgramError> {
-    if verified.mismatches == 0 {
+fn evaluate_counts(verified: &VerifiedBlocks, differences: &[String]) -> Result<(), ProgramError> {
+    if verified.mismatch_count == 0 {
         return Ok(());
     }
-    let more = match verified.mismatches - differences.len() as u64 {
+    let more = match verified.mismatch_count - differences.len() as u64 {
         0 => String::new(),
         more => format!("\n  and {more} more"),
     };
-    Err(ProgramError::Corrupt(format!(
+    Err(ProgramError::CorruptData(format!(
         "{}: {} of {} blocks differ from what was written:\n  {}{more}",
-        verified.kind,
-        verified.mismatches,
-        verified.blocks,
+        verified.verification_kind,
+        verified.mismatch_count,
+        verified.block_count,
         differences.join("\n  ")
     )))
 }

@@ -20,7 +20,7 @@ struct ZoneState {
 /// Zones of a file by index. A zone without an entry is empty and closed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ZoneTable {
-    zones: BTreeMap<u64, ZoneState>,
+    zone_states: BTreeMap<u64, ZoneState>,
     /// Indices of open zones, in the order in which they were opened. They are tracked if a job
     /// limits their number.
     open_zone_indices: Vec<u64>,
@@ -31,26 +31,29 @@ pub struct ZoneTable {
 }
 
 impl ZoneTable {
-    /// Returns the written bytes of a zone.
     pub(crate) fn written_bytes(&self, zone: u64) -> u64 {
-        self.zones.get(&zone).map_or(0, |zone| zone.written_bytes)
+        self.zone_states
+            .get(&zone)
+            .map_or(0, |zone| zone.written_bytes)
     }
 
     pub(crate) fn is_open(&self, zone: u64) -> bool {
-        self.zones.get(&zone).is_some_and(|zone| zone.is_open)
+        self.zone_states.get(&zone).is_some_and(|zone| zone.is_open)
     }
 
     pub(crate) fn must_reset(&self, zone: u64) -> bool {
-        self.zones.get(&zone).is_some_and(|zone| zone.must_reset)
+        self.zone_states
+            .get(&zone)
+            .is_some_and(|zone| zone.must_reset)
     }
 
-    pub(crate) fn open_zones(&self) -> &[u64] {
+    pub(crate) fn open_zone_indices(&self) -> &[u64] {
         &self.open_zone_indices
     }
 
     pub(crate) fn open_zone(&mut self, zone: u64) {
         self.open_zone_indices.push(zone);
-        self.zones.entry(zone).or_default().is_open = true;
+        self.zone_states.entry(zone).or_default().is_open = true;
     }
 
     /// Closes a zone, and returns whether it was open.
@@ -59,13 +62,13 @@ impl ZoneTable {
             return false;
         }
         self.open_zone_indices.retain(|open| *open != zone);
-        self.zones.entry(zone).or_default().is_open = false;
+        self.zone_states.entry(zone).or_default().is_open = false;
         true
     }
 
     /// Moves the write pointer of a zone to its start.
     pub(crate) fn reset_zone(&mut self, zone: u64) {
-        if let Some(zone) = self.zones.get_mut(&zone) {
+        if let Some(zone) = self.zone_states.get_mut(&zone) {
             self.written_bytes = self.written_bytes.saturating_sub(zone.written_bytes);
             (zone.written_bytes, zone.must_reset) = (0, false);
         }
@@ -73,7 +76,7 @@ impl ZoneTable {
 
     /// Advances the write pointer of a zone.
     pub(crate) fn record_write(&mut self, zone: u64, end_bytes: u64) {
-        let zone = self.zones.entry(zone).or_default();
+        let zone = self.zone_states.entry(zone).or_default();
         self.written_bytes += end_bytes.saturating_sub(zone.written_bytes);
         zone.written_bytes = end_bytes;
     }
@@ -81,7 +84,7 @@ impl ZoneTable {
     /// Counts the written bytes in a range of zones at the start of a pass, and sets after how many
     /// writes a write resets its zone.
     pub(crate) fn begin_pass(&mut self, range: std::ops::Range<u64>, writes_until_reset: u32) {
-        let zones = self.zones.range(range);
+        let zones = self.zone_states.range(range);
         self.written_bytes = zones.map(|(_, zone)| zone.written_bytes).sum();
         self.writes_until_reset = writes_until_reset;
     }
@@ -95,7 +98,7 @@ impl ZoneTable {
         self.writes_until_reset = self.writes_until_reset.saturating_sub(1);
         if self.writes_until_reset == 0 {
             self.writes_until_reset = writes;
-            self.zones.entry(zone).or_default().must_reset = true;
+            self.zone_states.entry(zone).or_default().must_reset = true;
         }
     }
 
@@ -113,13 +116,16 @@ impl ZoneTable {
             |(index, zone): (&u64, &ZoneState)| (zone.written_bytes >= bytes).then_some(*index);
         let first_later = (zone + 1).max(range.start);
         let later = match first_later < range.end {
-            true => self.zones.range(first_later..range.end).find_map(fits),
+            true => self
+                .zone_states
+                .range(first_later..range.end)
+                .find_map(fits),
             false => None,
         };
         let last_earlier = zone.min(range.end);
         let earlier = match before && range.start < last_earlier {
             true => self
-                .zones
+                .zone_states
                 .range(range.start..last_earlier)
                 .rev()
                 .find_map(fits),

@@ -15,14 +15,14 @@ mod logs;
 #[path = "fio_job/processor.rs"]
 mod processor;
 
-use diskperf_battery::{Company, Medium, Program, ProgramError, Worker};
+use diskperf_battery::{Medium, Program, ProgramError, Worker, WorkerGroupMember};
 use diskperf_catalogue::Catalogue;
 use diskperf_fio::plan::FileSize;
 use diskperf_fio::{JobDefinition, JobEnvironment, JobFile};
-use diskperf_machine::specification::Specification;
-use diskperf_machine::{Budget, Circumstances, Machine, Rendezvous as Meeting};
-use diskperf_system::host::{Clock, Control, Host, Ports};
-use diskperf_system::model::{Model, ModelPorts};
+use diskperf_machine::specification::MachineSpecification;
+use diskperf_machine::{Machine, RunBudget, RunConditions, WorkerRendezvous as Meeting};
+use diskperf_system::host::{CallClock, HostPorts, HostWorker, WorkerControl};
+use diskperf_system::model::{ModelPorts, ModelWorker};
 use diskperf_system::{System, run_ready};
 use diskperf_timeline::{LoadMeasure, Nanoseconds, WorkerMeasure};
 use installed::is_fio_installed;
@@ -46,22 +46,22 @@ fn job(options: &str) -> JobDefinition {
 }
 
 fn program(job: &JobDefinition, existing: &BTreeMap<String, FileSize>) -> Program {
-    let program = Program::of_fio_job(job, existing, &BTreeMap::new(), &BTreeMap::new());
+    let program = Program::from_fio_job(job, existing, &BTreeMap::new(), &BTreeMap::new());
     program.unwrap_or_else(|errors| panic!("{errors}"))
 }
 
 fn worker(medium: Medium, index: u32) -> Worker {
     Worker {
-        index,
-        drive: 0,
+        worker_index: index,
+        drive_index: 0,
         medium,
-        folder: "",
-        other: None,
+        file_folder: "",
+        second_target: None,
         size_bytes: 1 << 20,
-        direct: medium == Medium::Device,
-        seed: SEED + u64::from(index),
-        think: Nanoseconds::ZERO,
-        company: Company::default(),
+        direct_io: medium == Medium::Device,
+        random_seed: SEED + u64::from(index),
+        think_time: Nanoseconds::ZERO,
+        worker_group: WorkerGroupMember::default(),
     }
 }
 
@@ -71,11 +71,11 @@ async fn work(
     program: &Program,
     worker: &Worker,
 ) -> Result<WorkerMeasure, ProgramError> {
-    let mut buffer = program.buffer(worker);
-    program.prepare(system, worker).await?;
+    let mut buffer = program.new_buffer(worker);
+    program.prepare_target(system, worker).await?;
     let origin = system.now();
     system.start_measuring(origin)?;
-    let run = program.run(system, worker, &mut buffer).await;
+    let run = program.run_timed_part(system, worker, &mut buffer).await;
     let measure = system.finish_measuring().await?;
     system.close_all().await;
     run.map(|()| measure)
@@ -91,9 +91,9 @@ fn run_on_host(folder: &Path, program: &Program, options: &str) -> Vec<LoadMeasu
     let run = |index| {
         let measure = tried_on_host(folder, program, index);
         let measure = measure.unwrap_or_else(|error| panic!("seed {SEED}, {options}: {error}"));
-        measure.load.expect("it has a ring")
+        measure.load_measure.expect("it has a ring")
     };
-    (0..program.workers()).map(run).collect()
+    (0..program.worker_count()).map(run).collect()
 }
 
 /// Runs one clone of a program in a directory, which may come to no end.
@@ -103,12 +103,12 @@ fn tried_on_host(
     index: u32,
 ) -> Result<WorkerMeasure, ProgramError> {
     let directory = OwnedFd::from(std::fs::File::open(folder).expect("a folder"));
-    let ports = Ports {
+    let ports = HostPorts {
         directories: vec![directory],
-        ..Ports::default()
+        ..HostPorts::default()
     };
-    let control = Control::alone(true, Clock::calibrated());
-    let mut system = System::Host(Box::new(Host::new(ports, control)));
+    let control = WorkerControl::for_single_worker(true, CallClock::new_calibrated());
+    let mut system = System::HostWorker(Box::new(HostWorker::new(ports, control)));
     let worker = worker(Medium::Directory, index);
     run_ready(work(&mut system, program, &worker))
 }
@@ -117,7 +117,11 @@ fn tried_on_host(
 fn on_model(options: &str) -> WorkerMeasure {
     let measure = tried_on_model(options);
     let measure = measure.unwrap_or_else(|error| panic!("seed {SEED}, {options}: {error}"));
-    assert_eq!(measure.ledger.total(), measure.elapsed, "{options}");
+    assert_eq!(
+        measure.ledger.total_duration(),
+        measure.elapsed_time,
+        "{options}"
+    );
     measure
 }
 
@@ -128,35 +132,37 @@ fn tried_on_model(options: &str) -> Result<WorkerMeasure, ProgramError> {
     let program = program(&job, &existing);
     let resolved = Catalogue::embedded().resolve("bare-fixed", &[]);
     let resolved = resolved.unwrap_or_else(|problem| panic!("{problem}"));
-    let read = Specification::read(resolved).unwrap_or_else(|problem| panic!("{problem}"));
-    let budget = Budget {
-        events: EVENTS_MAX,
-        ..Budget::USUAL
+    let read =
+        MachineSpecification::read_machine(resolved).unwrap_or_else(|problem| panic!("{problem}"));
+    let budget = RunBudget {
+        event_count_max: EVENTS_MAX,
+        ..RunBudget::DEFAULT
     };
-    let circumstances = Circumstances {
+    let circumstances = RunConditions {
         budget,
-        ..Circumstances::default()
+        ..RunConditions::default()
     };
     let machine = Machine::build(&read.0, circumstances);
     let ports = ModelPorts {
-        number: 0,
+        process_number: 0,
         pipe_ends: Vec::new(),
-        meeting: Meeting::new(1),
-        time_calls: false,
-        stop: Default::default(),
+        rendezvous: Meeting::new(1),
+        times_calls: false,
+        stop_requested: Default::default(),
         progress: Default::default(),
     };
     let kernel = machine.kernel().clone();
     let result: Rc<RefCell<Option<Result<WorkerMeasure, ProgramError>>>> = Rc::default();
     let kept = Rc::clone(&result);
-    machine.spawn("worker", async move {
-        let mut system = System::Model(Box::new(Model::begin(&kernel, ports).await));
+    machine.spawn_process("worker", async move {
+        let mut system =
+            System::ModelWorker(Box::new(ModelWorker::begin_session(&kernel, ports).await));
         let worker = worker(Medium::Device, 0);
         let measure = work(&mut system, &program, &worker).await;
-        system.end().await;
+        system.end_session().await;
         *kept.borrow_mut() = Some(measure);
     });
-    let end = machine.run();
+    let end = machine.run_to_end();
     end.unwrap_or_else(|standstill| panic!("seed {SEED}, {options}: {standstill}"));
     result.take().expect("it ended")
 }
@@ -247,15 +253,15 @@ fn as_many_ios_bytes_and_syncs_as_fio() {
                 let number = |key: &str| of[key].as_u64().expect("a number");
                 (number("total_ios"), number("io_bytes"))
             });
-            let ours = [&load.read, &load.write].map(|of| (of.count(), of.bytes));
+            let ours = [&load.read, &load.write].map(|of| (of.request_count(), of.bytes));
             assert_eq!(ours, theirs, "seed {SEED}, {options}");
             // fio takes no time of its file calls apart.
             let sampled = [&job["read"], &job["write"]]
                 .map(|of| of["clat_ns"]["N"].as_u64().expect("a number"));
-            let samples = [&load.read, &load.write].map(|of| of.response.count());
+            let samples = [&load.read, &load.write].map(|of| of.response_times.latency_count());
             assert_eq!(samples, sampled, "seed {SEED}, {options}");
             let syncs = job["sync"]["total_ios"].as_u64().expect("a number");
-            assert_eq!(load.sync.count(), syncs, "seed {SEED}, {options}");
+            assert_eq!(load.sync.request_count(), syncs, "seed {SEED}, {options}");
         }
         assert_eq!(files(ours.path()), files(theirs.path()), "{options}");
     }
@@ -274,8 +280,8 @@ fn files(folder: &Path) -> BTreeMap<String, u64> {
 
 /// Reads and writes of a section on the modelled device.
 fn counts(measure: &WorkerMeasure) -> (u64, u64) {
-    let load = measure.load.as_ref().expect("it has a ring");
-    (load.read.count(), load.write.count())
+    let load = measure.load_measure.as_ref().expect("it has a ring");
+    (load.read.request_count(), load.write.request_count())
 }
 
 #[test]
@@ -297,7 +303,7 @@ fn poisson_arrivals_have_their_rate() {
     let measure = on_model(&format!("{options} ioengine=io_uring iodepth=32"));
     let (reads, _) = counts(&measure);
     assert!((9_700..=10_300).contains(&reads), "seed {SEED}: {reads}");
-    let lag = measure.load.expect("a ring").lag;
+    let lag = measure.load_measure.expect("a ring").arrival_lag;
     assert!(lag.is_some(), "arrivals do not wait");
 }
 
@@ -306,21 +312,26 @@ fn pauses_ramps_and_delays_take_their_time() {
     let plain = on_model("rw=read size=100k");
     let thinking = on_model("rw=read size=100k thinktime=1ms");
     assert_eq!(counts(&thinking), (25, 0));
-    let paused = thinking.elapsed.since(plain.elapsed);
+    let paused = thinking.elapsed_time.since(plain.elapsed_time);
     let most = Nanoseconds::from_millis(26);
     assert!(
         paused >= Nanoseconds::from_millis(25) && paused <= most,
         "{paused:?}"
     );
     let grouped = on_model("rw=read size=100k thinktime=1ms thinktime_blocks=5");
-    let paused = grouped.elapsed.since(plain.elapsed);
+    let paused = grouped.elapsed_time.since(plain.elapsed_time);
     assert!(paused <= Nanoseconds::from_millis(6), "{paused:?}");
     let late = on_model("rw=read size=100k startdelay=3");
-    assert!(late.elapsed < Nanoseconds::from_millis(1000), "{late:?}");
+    assert!(
+        late.elapsed_time < Nanoseconds::from_millis(1000),
+        "{late:?}"
+    );
     let ramped = on_model("rw=randread time_based=1 runtime=2 ramp_time=3");
     let second = Nanoseconds::from_millis(1000);
     let room = Nanoseconds::from_millis(20);
-    assert!(ramped.elapsed >= second + second && ramped.elapsed <= second + second + room);
+    assert!(
+        ramped.elapsed_time >= second + second && ramped.elapsed_time <= second + second + room
+    );
 }
 
 #[test]
@@ -329,12 +340,12 @@ fn a_runtime_ends_what_would_go_on_and_time_goes_on_where_the_size_ends() {
     let capped = on_model("rw=read size=8m loops=10000 runtime=500ms");
     let room = runtime + Nanoseconds::from_millis(20);
     assert!(
-        capped.elapsed >= runtime && capped.elapsed <= room,
+        capped.elapsed_time >= runtime && capped.elapsed_time <= room,
         "{:?}",
-        capped.elapsed
+        capped.elapsed_time
     );
     let again = on_model("rw=randread size=16k time_based=1 runtime=500ms");
-    assert!(again.elapsed >= runtime, "{:?}", again.elapsed);
+    assert!(again.elapsed_time >= runtime, "{:?}", again.elapsed_time);
     let short = on_model("rw=read size=16k runtime=500ms");
     assert_eq!(counts(&short), (4, 0));
 }
@@ -359,9 +370,9 @@ fn the_last_requests_last_no_longer_than_the_others() {
         let load = on_model(&format!(
             "rw=randread size=2m ioengine=io_uring iodepth=16 {end}"
         ))
-        .load;
-        let response = load.expect("it has a ring").read.response;
-        let longest = response.max().0 as f64 / 1e6;
+        .load_measure;
+        let response = load.expect("it has a ring").read.response_times;
+        let longest = response.latency_max().0 as f64 / 1e6;
         assert!((15.0..16.1).contains(&longest), "{end}: {longest} ms");
     }
 }
@@ -418,7 +429,7 @@ fn each_engine_is_held_to_the_latency_that_fio_holds_it_to() {
         let folder = tempfile::tempdir().expect("a folder");
         let program = program(&job(&options), &BTreeMap::new());
         let ran = tried_on_host(folder.path(), &program, 0);
-        let is_missed = matches!(&ran, Err(ProgramError::Missed(_)));
+        let is_missed = matches!(&ran, Err(ProgramError::ThresholdMissed(_)));
         let words = format!("seed {SEED}, {options}: {ran:?}; fio: {said}");
         assert_eq!(is_missed, is_missed_by_fio, "{words}");
         assert_eq!(is_missed, engine != "filecreate", "{words}");
@@ -430,8 +441,8 @@ fn a_job_ends_when_it_is_steady_and_says_whether_it_was() {
     let end = |options: &str| {
         let all = format!("rw=randread time_based=1 runtime=60 rate_iops=200 {options}");
         let measure = on_model(&all);
-        let load = measure.load.expect("it has a ring");
-        (measure.elapsed, load.end_note.expect("it says so"))
+        let load = measure.load_measure.expect("it has a ring");
+        (measure.elapsed_time, load.end_note.expect("it says so"))
     };
     let second = Nanoseconds::from_millis(1000);
     let room = Nanoseconds::from_millis(50);
@@ -498,7 +509,7 @@ fn what_cannot_be_obeyed_is_refused_at_its_place() {
         ),
     ] {
         let (job, none) = (job(&format!("size=1m {options}")), BTreeMap::new());
-        let refused = Program::of_fio_job(&job, &none, &BTreeMap::new(), &BTreeMap::new());
+        let refused = Program::from_fio_job(&job, &none, &BTreeMap::new(), &BTreeMap::new());
         let errors = refused.expect_err(options);
         let shown = errors.to_string();
         let places = errors
@@ -517,7 +528,7 @@ fn what_cannot_be_obeyed_is_refused_at_its_place() {
 fn a_sequence_of_paths_stays_apart_in_one_directory() {
     let folder = tempfile::tempdir().expect("a folder");
     let measures = on_host(folder.path(), "rw=write size=16k filename=a/x:b/x");
-    assert_eq!(measures[0].write.count(), 4);
+    assert_eq!(measures[0].write.request_count(), 4);
     let names: Vec<String> = files(folder.path()).into_keys().collect();
     assert_eq!(names, ["a_x", "b_x"]);
 }

@@ -7,17 +7,17 @@ use std::process::Command;
 /// A program that the battery does not have.
 const PROGRAM: &str = r#"//! `read_backwards`: reads a file from its last block to its first.
 
-use crate::blocks::{ensure_file, read_block, seek_to};
+use crate::blocks::{ensure_file, read_block, seek_to_offset};
 use crate::parameter::ParameterField;
-use crate::pattern::{Pattern, PhaseFuture, ProgramEntry, ProgramProperties, RunContext};
-use crate::program::Input;
+use crate::pattern::{AccessPattern, PhaseFuture, ProgramEntry, ProgramProperties, SystemAndWorker};
+use crate::program::InputFile;
 use crate::worker::Worker;
-use diskperf_system::{Buffer, Open, System};
+use diskperf_system::{Buffer, OpenOptions, System};
 
 pub(crate) const PROGRAMS: &[ProgramEntry] = &[ProgramEntry {
     name: "read_backwards",
     summary: "reads a file from its last block to its first",
-    files_name: "backwards",
+    file_set_name: "backwards",
     new_pattern: || Box::new(ReadBackwards { call_bytes: 8192 }),
 }];
 
@@ -32,33 +32,33 @@ impl ReadBackwards {
     }
 }
 
-impl Pattern for ReadBackwards {
-    fn fields(&mut self) -> Vec<ParameterField<'_>> {
-        vec![ParameterField::call_bytes(&mut self.call_bytes, "bytes per read call")]
+impl AccessPattern for ReadBackwards {
+    fn parameter_fields(&mut self) -> Vec<ParameterField<'_>> {
+        vec![ParameterField::new_call_bytes(&mut self.call_bytes, "bytes per read call")]
     }
 
-    fn properties(&self) -> ProgramProperties {
-        ProgramProperties::for_reads(self.call_bytes)
+    fn program_properties(&self) -> ProgramProperties {
+        ProgramProperties::new_for_reads(self.call_bytes)
     }
 
-    fn inputs(&self, worker: &Worker) -> Vec<Input> {
-        vec![Input::read(Self::path(worker), worker.size_bytes)]
+    fn input_files(&self, worker: &Worker) -> Vec<InputFile> {
+        vec![InputFile::new_read(Self::path(worker), worker.size_bytes)]
     }
 
-    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
+    fn prepare_target<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         Box::pin(async move {
             ensure_file(system, worker, &Self::path(worker), worker.size_bytes).await
         })
     }
 
-    fn run<'a>(&'a self, (system, worker): RunContext<'a>, buffer: &'a mut Buffer) -> PhaseFuture<'a> {
+    fn run_timed_part<'a>(&'a self, (system, worker): SystemAndWorker<'a>, buffer: &'a mut Buffer) -> PhaseFuture<'a> {
         Box::pin(async move {
-            let how = Open::READ.direct(worker.direct);
+            let how = OpenOptions::READ.with_direct(worker.direct_io);
             let file = system.open(&Self::path(worker), how).await?;
             let block = &mut buffer[..self.call_bytes as usize];
             for call in (0..worker.size_bytes / self.call_bytes).rev() {
-                seek_to(system, file, call * self.call_bytes).await?;
-                read_block(system, file, block, worker.think).await?;
+                seek_to_offset(system, file, call * self.call_bytes).await?;
+                read_block(system, file, block, worker.think_time).await?;
             }
             Ok(())
         })

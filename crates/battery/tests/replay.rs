@@ -2,16 +2,17 @@
 //! and on a model the same moments to the nanosecond.
 #![cfg(target_os = "linux")]
 
-use diskperf_battery::replay::{Replay, Requests, Trace};
-use diskperf_battery::{Company, Medium, Program, ProgramError, Worker};
+use diskperf_battery::replay::{ReplayPlan, ReplayTrace, RequestIterator};
+use diskperf_battery::{Medium, Program, ProgramError, Worker, WorkerGroupMember};
 use diskperf_blocktrace::{DeviceIndex, TraceRecord, TracedOperation};
 use diskperf_catalogue::Catalogue;
-use diskperf_machine::specification::Specification;
-use diskperf_machine::{Circumstances, Machine, Rendezvous as Meeting};
-use diskperf_system::host::{Clock, Control, Host, Ports};
-use diskperf_system::model::{Model, ModelPorts};
+use diskperf_machine::specification::MachineSpecification;
+use diskperf_machine::{Machine, RunConditions, WorkerRendezvous as Meeting};
+use diskperf_system::host::{CallClock, HostPorts, HostWorker, WorkerControl};
+use diskperf_system::model::{ModelPorts, ModelWorker};
 use diskperf_system::{
-    EngineChoice, Open, Operation as RingOperation, RingOptions, Submission, System, run_ready,
+    EngineChoice, OpenOptions, Operation as RingOperation, RingOptions, Submission, System,
+    run_ready,
 };
 use diskperf_timeline::trace::TracedRequest;
 use diskperf_timeline::{
@@ -30,8 +31,8 @@ const SEED: u64 = 1983;
 #[derive(Debug)]
 struct List(Vec<Result<TraceRecord, String>>);
 
-impl Trace for List {
-    fn requests(&self) -> Requests {
+impl ReplayTrace for List {
+    fn read_requests(&self) -> RequestIterator {
         Box::new(self.0.clone().into_iter())
     }
 }
@@ -62,48 +63,48 @@ fn request(
 
 const SPACE_BYTES: u64 = 1 << 20;
 
-fn replay(requests: &[TraceRecord], pace: ReplayPace, slots: u32) -> Replay {
+fn replay(requests: &[TraceRecord], pace: ReplayPace, slots: u32) -> ReplayPlan {
     let of = |wanted: TracedOperation| {
         let some = requests.iter().filter(|one| one.operation == wanted);
         TraceOperation {
-            requests: some.clone().count() as u64,
+            request_count: some.clone().count() as u64,
             bytes: some.map(|one| one.length_bytes).sum(),
             ..TraceOperation::default()
         }
     };
-    Replay {
-        begins: None,
-        trace: Arc::new(List(requests.iter().copied().map(Ok).collect())),
-        held: TraceFacts {
+    ReplayPlan {
+        trace_start: None,
+        replay_trace: Arc::new(List(requests.iter().copied().map(Ok).collect())),
+        trace_facts: TraceFacts {
             read: of(TracedOperation::Read),
             write: of(TracedOperation::Write),
             flush: of(TracedOperation::Flush),
             discard: of(TracedOperation::Discard),
-            largest_bytes: 4096,
+            transfer_bytes_max: 4096,
             ..TraceFacts::default()
         },
-        pace,
-        slots,
-        space_bytes: SPACE_BYTES,
+        replay_pace: pace,
+        slot_count: slots,
+        address_space_bytes: SPACE_BYTES,
         unit_bytes: 4096,
-        cache: CacheMode::Direct,
-        discards: false,
-        durable: false,
+        cache_mode: CacheMode::Direct,
+        issues_discards: false,
+        keeps_durable_writes: false,
     }
 }
 
 fn worker(medium: Medium) -> Worker {
     Worker {
-        index: 0,
-        drive: 0,
+        worker_index: 0,
+        drive_index: 0,
         medium,
-        folder: "",
-        other: None,
+        file_folder: "",
+        second_target: None,
         size_bytes: 1 << 20,
-        direct: medium == Medium::Device,
-        seed: SEED,
-        think: Nanoseconds::ZERO,
-        company: Company::default(),
+        direct_io: medium == Medium::Device,
+        random_seed: SEED,
+        think_time: Nanoseconds::ZERO,
+        worker_group: WorkerGroupMember::default(),
     }
 }
 
@@ -114,12 +115,12 @@ async fn work(
     worker: &Worker,
 ) -> Result<WorkerMeasure, ProgramError> {
     let mut program = program.clone();
-    let mut buffer = program.buffer(worker);
-    program.prepare(system, worker).await?;
-    program.survey(system, worker).await?;
+    let mut buffer = program.new_buffer(worker);
+    program.prepare_target(system, worker).await?;
+    program.survey_target(system, worker).await?;
     let origin = system.now();
     system.start_measuring(origin)?;
-    let run = program.run(system, worker, &mut buffer).await;
+    let run = program.run_timed_part(system, worker, &mut buffer).await;
     let measure = system.finish_measuring().await?;
     system.close_all().await;
     run.map(|()| measure)
@@ -128,12 +129,12 @@ async fn work(
 fn on_host(program: &Program) -> Result<WorkerMeasure, ProgramError> {
     let folder = tempfile::tempdir().expect("a folder");
     let directory = OwnedFd::from(std::fs::File::open(folder.path()).expect("a folder"));
-    let ports = Ports {
+    let ports = HostPorts {
         directories: vec![directory],
-        ..Ports::default()
+        ..HostPorts::default()
     };
-    let control = Control::alone(true, Clock::calibrated());
-    let mut system = System::Host(Box::new(Host::new(ports, control)));
+    let control = WorkerControl::for_single_worker(true, CallClock::new_calibrated());
+    let mut system = System::HostWorker(Box::new(HostWorker::new(ports, control)));
     let worker = worker(Medium::Directory);
     run_ready(work(&mut system, program, &worker))
 }
@@ -145,30 +146,32 @@ fn on_model<T: 'static>(
 ) -> (T, Vec<TracedRequest>) {
     let resolved = Catalogue::embedded().resolve(name, &[]);
     let resolved = resolved.unwrap_or_else(|problem| panic!("{problem}"));
-    let read = Specification::read(resolved).unwrap_or_else(|problem| panic!("{problem}"));
-    let circumstances = Circumstances {
-        trace: true,
-        ..Circumstances::default()
+    let read =
+        MachineSpecification::read_machine(resolved).unwrap_or_else(|problem| panic!("{problem}"));
+    let circumstances = RunConditions {
+        records_trace: true,
+        ..RunConditions::default()
     };
     let machine = Machine::build(&read.0, circumstances);
     let ports = ModelPorts {
-        number: 0,
+        process_number: 0,
         pipe_ends: Vec::new(),
-        meeting: Meeting::new(1),
-        time_calls: false,
-        stop: Default::default(),
+        rendezvous: Meeting::new(1),
+        times_calls: false,
+        stop_requested: Default::default(),
         progress: Default::default(),
     };
     let kernel = machine.kernel().clone();
     let result: Rc<RefCell<Option<T>>> = Rc::default();
     let kept = Rc::clone(&result);
-    machine.spawn("worker", async move {
-        let mut system = System::Model(Box::new(Model::begin(&kernel, ports).await));
+    machine.spawn_process("worker", async move {
+        let mut system =
+            System::ModelWorker(Box::new(ModelWorker::begin_session(&kernel, ports).await));
         let found = body(&mut system).await;
-        system.end().await;
+        system.end_session().await;
         *kept.borrow_mut() = Some(found);
     });
-    machine.run().expect("the worker ends");
+    machine.run_to_end().expect("the worker ends");
     let trace = machine.take_trace().expect("it was asked for");
     (result.take().expect("it ended"), trace.requests)
 }
@@ -183,9 +186,9 @@ fn replayed_on(system: &str, program: &Program) -> Replayed {
 }
 
 const PACES: [ReplayPace; 4] = [
-    ReplayPace::Open { speed: 1.0 },
-    ReplayPace::Open { speed: 4.0 },
-    ReplayPace::Closed { depth: 3 },
+    ReplayPace::OpenLoop { speed: 1.0 },
+    ReplayPace::OpenLoop { speed: 4.0 },
+    ReplayPace::ClosedLoop { depth: 3 },
     ReplayPace::Dependent,
 ];
 
@@ -205,29 +208,32 @@ fn mixed() -> Vec<TraceRecord> {
 #[test]
 fn all_requests_are_made_on_both_worlds() {
     for pace in PACES {
-        let program = Program::of_replay(replay(&mixed(), pace, 8));
+        let program = Program::from_replay(replay(&mixed(), pace, 8));
         let worlds = [
             ("host", on_host(&program)),
             ("model", replayed_on("bare-fixed", &program).0),
         ];
         for (world, measure) in worlds {
             let measure = measure.unwrap_or_else(|error| panic!("{pace:?}, {world}: {error}"));
-            let load = measure.load.expect("it has a ring");
-            let counts = [&load.read, &load.write, &load.sync].map(|one| one.count());
+            let load = measure.load_measure.expect("it has a ring");
+            let counts = [&load.read, &load.write, &load.sync].map(|one| one.request_count());
             assert_eq!(counts, [80, 40, 20], "{pace:?}, {world}");
             assert_eq!(measure.read_bytes, 80 * 4096, "{pace:?}, {world}");
             assert_eq!(measure.written_bytes, 40 * 4096, "{pace:?}, {world}");
-            let issued = load.lag.as_ref().map_or(0, |lag| lag.count());
-            let is_closed = matches!(pace, ReplayPace::Closed { .. });
+            let issued = load
+                .arrival_lag
+                .as_ref()
+                .map_or(0, |lag| lag.latency_count());
+            let is_closed = matches!(pace, ReplayPace::ClosedLoop { .. });
             assert_eq!(issued, if is_closed { 0 } else { 140 }, "{pace:?}, {world}");
-            assert_eq!(load.unfinished, 0, "{pace:?}, {world}");
+            assert_eq!(load.unfinished_count, 0, "{pace:?}, {world}");
         }
     }
 }
 
 fn load_of(replayed: &Replayed) -> &LoadMeasure {
     let measure = replayed.0.as_ref().expect("it came to its end");
-    measure.load.as_ref().expect("it has a ring")
+    measure.load_measure.as_ref().expect("it has a ring")
 }
 
 #[test]
@@ -239,10 +245,10 @@ fn in_open_loop_each_request_is_issued_at_its_moment() {
         })
         .collect();
     for speed in [1.0, 2.5] {
-        let pace = ReplayPace::Open { speed };
-        let program = Program::of_replay(replay(&requests, pace, 512));
+        let pace = ReplayPace::OpenLoop { speed };
+        let program = Program::from_replay(replay(&requests, pace, 512));
         let found = replayed_on("bare-fixed", &program);
-        let mut issued: Vec<u64> = found.1.iter().map(|one| one.issued.0).collect();
+        let mut issued: Vec<u64> = found.1.iter().map(|one| one.issued_at.0).collect();
         issued.sort_unstable();
         let first = issued[0];
         let gap = |one: &TraceRecord| {
@@ -252,8 +258,11 @@ fn in_open_loop_each_request_is_issued_at_its_moment() {
         let wanted: Vec<u64> = requests.iter().map(gap).collect();
         assert_eq!(issued, wanted, "{speed}");
         let load = load_of(&found);
-        assert_eq!(load.lag.as_ref().map(|lag| lag.max().0), Some(0));
-        assert_eq!(load.held_up, 0);
+        assert_eq!(
+            load.arrival_lag.as_ref().map(|lag| lag.latency_max().0),
+            Some(0)
+        );
+        assert_eq!(load.slot_wait_count, 0);
     }
 }
 
@@ -263,12 +272,12 @@ fn in_open_loop_each_request_is_issued_at_its_moment() {
 fn on_a_host_what_is_due_does_not_wait_for_what_is_near() {
     const GAP_NS: u64 = 900_000;
     let at = |issued_ns| request(TracedOperation::Read, 0, (issued_ns, issued_ns + 1));
-    let pace = ReplayPace::Open { speed: 1.0 };
-    let program = Program::of_replay(replay(&[at(0), at(GAP_NS)], pace, 8));
+    let pace = ReplayPace::OpenLoop { speed: 1.0 };
+    let program = Program::from_replay(replay(&[at(0), at(GAP_NS)], pace, 8));
     let lag_ns = |_| {
         let measure = on_host(&program).expect("it came to its end");
-        let load = measure.load.expect("it has a ring");
-        load.lag.expect("of an open loop").max().0
+        let load = measure.load_measure.expect("it has a ring");
+        load.arrival_lag.expect("of an open loop").latency_max().0
     };
     let all_ns: Vec<u64> = (0..100).map(lag_ns).collect();
     assert!(
@@ -284,14 +293,14 @@ fn requests_that_wait_for_a_slot_are_counted() {
     let requests: Vec<TraceRecord> = (0..100)
         .map(|number| request(TracedOperation::Read, number, (number, number + 1)))
         .collect();
-    let pace = ReplayPace::Open { speed: 1.0 };
-    let program = Program::of_replay(replay(&requests, pace, 4));
+    let pace = ReplayPace::OpenLoop { speed: 1.0 };
+    let program = Program::from_replay(replay(&requests, pace, 4));
     let found = replayed_on("bare-fixed", &program);
     let load = load_of(&found);
-    assert_eq!((load.held_up, load.deepest), (96, 4));
-    let lag = load.lag.as_ref().expect("arrivals do not wait");
-    assert_eq!(lag.count(), 100);
-    assert!(load.read.response.max() > lag.max());
+    assert_eq!((load.slot_wait_count, load.in_flight_max), (96, 4));
+    let lag = load.arrival_lag.as_ref().expect("arrivals do not wait");
+    assert_eq!(lag.latency_count(), 100);
+    assert!(load.read.response_times.latency_max() > lag.latency_max());
 }
 
 /// Random reads, so many under way, with pauses after completions; and the trace that a
@@ -301,17 +310,19 @@ async fn recorded(
     (depth, count): (u32, usize),
     pause: fn(u32) -> u64,
 ) -> Vec<TraceRecord> {
-    let file = system.open("/dev/drive0", Open::READ.direct(true)).await;
+    let file = system
+        .open("/dev/drive0", OpenOptions::READ.with_direct(true))
+        .await;
     let file = file.expect("the drive");
     let options = RingOptions {
-        depth,
+        queue_depth: depth,
         buffer_bytes: 4096,
         seed: SEED,
         compressible_percent: 0,
-        engine: EngineChoice::Best,
-        poll: false,
-        has_contents: false,
-        interval: Nanoseconds(1_000_000_000),
+        engine_choice: EngineChoice::BestAvailable,
+        polls_completions: false,
+        has_verifiable_contents: false,
+        series_interval: Nanoseconds(1_000_000_000),
     };
     system.open_ring(options, &[file]).await.expect("a ring");
     let mut random = Pcg64::new(u128::from(SEED), 1);
@@ -337,12 +348,15 @@ async fn recorded(
                 offset_bytes: block * 4096,
                 bytes: 4096,
                 slot: *slot as u32,
-                intended: None,
+                intended_start: None,
             };
             last[*slot] = trace.len();
             ready[*slot] = None;
             trace.push(request(TracedOperation::Read, block, (now, now)));
-            system.submit(&[submission]).await.expect("submitted");
+            system
+                .submit_requests(&[submission])
+                .await
+                .expect("submitted");
         }
         let under_way = ready.iter().filter(|at| at.is_none()).count();
         let is_over = trace.len() == count;
@@ -352,7 +366,7 @@ async fn recorded(
         let next = ready.iter().flatten().min().filter(|_| !is_over);
         let until = next.map(|at| Nanoseconds(*at));
         let mut completions = Vec::new();
-        let reaped = system.reap(1, until, &mut completions).await;
+        let reaped = system.reap_requests(1, until, &mut completions).await;
         let now = reaped.expect("reaped").0;
         for completion in completions {
             let slot = completion.slot as usize;
@@ -371,33 +385,34 @@ fn what_was_recorded_on_a_model_is_replayed_there_to_the_nanosecond() {
             (
                 1,
                 no_pause,
-                vec![ReplayPace::Closed { depth: 1 }, ReplayPace::Dependent],
+                vec![ReplayPace::ClosedLoop { depth: 1 }, ReplayPace::Dependent],
             ),
             (
                 8,
                 no_pause,
-                vec![ReplayPace::Closed { depth: 8 }, ReplayPace::Dependent],
+                vec![ReplayPace::ClosedLoop { depth: 8 }, ReplayPace::Dependent],
             ),
             (
                 1,
                 pauses,
-                vec![ReplayPace::Dependent, ReplayPace::Open { speed: 1.0 }],
+                vec![ReplayPace::Dependent, ReplayPace::OpenLoop { speed: 1.0 }],
             ),
             (
                 5,
                 pauses,
-                vec![ReplayPace::Dependent, ReplayPace::Open { speed: 1.0 }],
+                vec![ReplayPace::Dependent, ReplayPace::OpenLoop { speed: 1.0 }],
             ),
         ] {
             let (trace, done) = on_model(system, async move |system: &mut System| {
                 recorded(system, (depth, 400), pause).await
             });
             for pace in paces {
-                let program = Program::of_replay(replay(&trace, pace, depth));
+                let program = Program::from_replay(replay(&trace, pace, depth));
                 let (_, again) = replayed_on(system, &program);
                 assert_eq!(done.len(), 400);
                 let moments = |all: &[TracedRequest]| -> Vec<(u64, u64, u64)> {
-                    let one = |one: &TracedRequest| (one.issued.0, one.completed().0, one.sector);
+                    let one =
+                        |one: &TracedRequest| (one.issued_at.0, one.completed_at().0, one.sector);
                     all.iter().map(one).collect()
                 };
                 let (done, again) = (moments(&done), moments(&again));
@@ -413,8 +428,8 @@ fn a_trace_that_cannot_be_read_on_ends_the_replay() {
         let mut replay = replay(&mixed(), pace, 8);
         let mut some: Vec<_> = mixed()[..10].iter().copied().map(Ok).collect();
         some.push(Err("line 11 is torn".to_owned()));
-        replay.trace = Arc::new(List(some));
-        let found = replayed_on("bare-fixed", &Program::of_replay(replay)).0;
+        replay.replay_trace = Arc::new(List(some));
+        let found = replayed_on("bare-fixed", &Program::from_replay(replay)).0;
         let error = found.expect_err("it cannot go on").to_string();
         assert_eq!(error, "line 11 is torn", "{pace:?}");
     }
@@ -422,7 +437,7 @@ fn a_trace_that_cannot_be_read_on_ends_the_replay() {
 
 #[test]
 fn replays_are_the_same_by_their_trace_and_their_pace() {
-    let of = |pace| Program::of_replay(replay(&mixed(), pace, 8));
+    let of = |pace| Program::from_replay(replay(&mixed(), pace, 8));
     assert_eq!(of(ReplayPace::Dependent), of(ReplayPace::Dependent));
     assert_ne!(of(ReplayPace::Dependent), of(ReplayPace::default()));
 }

@@ -105,10 +105,10 @@ fn what_fio_wrote_is_verified_here_and_changes_are_found() {
         for options in &all {
             let load = on_host(folder.path(), options);
             let load = load.unwrap_or_else(|error| panic!("{options}: {error}"));
-            let verified = load.verified.expect("it verifies");
-            assert_eq!(verified.blocks, load.read.count(), "{options}");
+            let verified = load.verified_blocks.expect("it verifies");
+            assert_eq!(verified.block_count, load.read.request_count(), "{options}");
             assert_eq!(
-                (verified.mismatches, load.write.count()),
+                (verified.mismatch_count, load.write.request_count()),
                 (0, 0),
                 "{options}"
             );
@@ -241,7 +241,7 @@ fn as_many_blocks_are_read_back_as_by_fio() {
         let count = |key: &str| json["jobs"][0][key]["total_ios"].as_u64();
         if options.contains("time_based") {
             assert_eq!(
-                (load.read.count(), count("read")),
+                (load.read.request_count(), count("read")),
                 (0, Some(0)),
                 "{options}"
             );
@@ -249,13 +249,18 @@ fn as_many_blocks_are_read_back_as_by_fio() {
         }
         // Of a mix both draw their own directions.
         if !options.contains("randrw") {
-            assert_eq!(Some(load.write.count()), count("write"), "{options}");
-            assert_eq!(Some(load.read.count()), count("read"), "{options}");
+            assert_eq!(
+                Some(load.write.request_count()),
+                count("write"),
+                "{options}"
+            );
+            assert_eq!(Some(load.read.request_count()), count("read"), "{options}");
         }
         let verified = load
-            .verified
-            .map(|verified| (verified.blocks, verified.mismatches));
-        let read_back = (!options.contains("do_verify=0")).then_some((load.write.count(), 0));
+            .verified_blocks
+            .map(|verified| (verified.block_count, verified.mismatch_count));
+        let read_back =
+            (!options.contains("do_verify=0")).then_some((load.write.request_count(), 0));
         assert_eq!(verified, read_back, "{options}");
     }
 }
@@ -276,9 +281,9 @@ fn blocks_that_are_written_again_are_the_latest() {
         let options = format!("{options} verify=crc32c");
         let load = on_host(folder.path(), &options);
         let load = load.unwrap_or_else(|error| panic!("{options}: {error}"));
-        let verified = load.verified.expect("it verifies");
+        let verified = load.verified_blocks.expect("it verifies");
         assert!(
-            verified.blocks > 0 && verified.mismatches == 0,
+            verified.block_count > 0 && verified.mismatch_count == 0,
             "{options}: {verified:?}"
         );
     }
@@ -300,8 +305,8 @@ fn the_first_difference_is_the_last_where_it_is_fatal() {
     }
     let tolerant = format!("{options} verify_only continue_on_error=verify");
     let counted = on_host(folder.path(), &tolerant).expect("they are counted");
-    let counted = counted.verified.expect("it verifies");
-    assert_eq!((counted.blocks, counted.mismatches), (16, 3));
+    let counted = counted.verified_blocks.expect("it verifies");
+    assert_eq!((counted.block_count, counted.mismatch_count), (16, 3));
     let first = on_host(
         folder.path(),
         &format!("{options} verify_only verify_fatal=1"),
@@ -377,13 +382,13 @@ fn contents_are_verified_on_models() {
                 let load = load
                     .as_ref()
                     .unwrap_or_else(|error| panic!("{rig}, {section}: {error}"));
-                let verified = load.verified.as_ref().expect("it verifies");
+                let verified = load.verified_blocks.as_ref().expect("it verifies");
                 assert_eq!(
-                    (verified.blocks, verified.mismatches),
+                    (verified.block_count, verified.mismatch_count),
                     (64, 0),
                     "{rig}, {section}"
                 );
-                assert_eq!(load.read.count(), 64, "{rig}, {section}");
+                assert_eq!(load.read.request_count(), 64, "{rig}, {section}");
             }
             let text = of_pattern.as_ref().expect_err("another kind").to_string();
             assert!(
@@ -396,7 +401,7 @@ fn contents_are_verified_on_models() {
 
 /// A program of the battery that verifies what it writes.
 fn verifying(name: &str, parameters: &[(&str, &str)]) -> Program {
-    let mut program = Program::named(name).expect("a program");
+    let mut program = Program::from_name(name).expect("a program");
     let common = [
         ("write_share", "1"),
         ("verify", "yes"),
@@ -404,7 +409,7 @@ fn verifying(name: &str, parameters: &[(&str, &str)]) -> Program {
     ];
     for (key, value) in common.iter().chain(parameters) {
         program
-            .set(key, value)
+            .set_parameter(key, value)
             .unwrap_or_else(|error| panic!("{name}: {error}"));
     }
     program
@@ -431,12 +436,12 @@ fn programs_verify_what_they_wrote_and_do_not_measure_it() {
         let of_host = program_on_host(folder.path(), &program);
         for outcome in of_models.into_iter().chain([of_host]) {
             let load = outcome.unwrap_or_else(|error| panic!("{name} {parameters:?}: {error}"));
-            let verified = load.verified.expect("it verifies");
+            let verified = load.verified_blocks.expect("it verifies");
             assert!(
-                verified.blocks > 0 && verified.mismatches == 0,
+                verified.block_count > 0 && verified.mismatch_count == 0,
                 "{name}: {verified:?}"
             );
-            assert_eq!(verified.kind, "crc32c");
+            assert_eq!(verified.verification_kind, "crc32c");
             let moved = load.read.bytes + load.write.bytes;
             assert_eq!(
                 moved,

@@ -147,7 +147,7 @@ fn section(folder: &Path, options: &str) -> Result<Program, String> {
         .map_err(|errors| errors.render(false))?
         .jobs
         .remove(0);
-    let program = Program::of_fio_job(&job, &BTreeMap::new(), &BTreeMap::new(), &BTreeMap::new());
+    let program = Program::from_fio_job(&job, &BTreeMap::new(), &BTreeMap::new(), &BTreeMap::new());
     program.map_err(|errors| errors.render(false))
 }
 
@@ -155,7 +155,12 @@ fn section(folder: &Path, options: &str) -> Result<Program, String> {
 fn here(folder: &Path, options: &str) -> Result<(), Judgement> {
     let program = section(folder, options).map_err(Judgement::Refused)?;
     match program_on_host(folder, &program) {
-        Ok(load) if load.verified.as_ref().is_some_and(|one| one.mismatches > 0) => {
+        Ok(load)
+            if load
+                .verified_blocks
+                .as_ref()
+                .is_some_and(|one| one.mismatch_count > 0) =>
+        {
             Err(Judgement::Differs("tolerated".to_owned()))
         }
         Ok(_) => Ok(()),

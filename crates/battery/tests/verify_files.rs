@@ -150,9 +150,9 @@ fn verify_here(folder: &Path, (order, verify): (&str, &str)) {
     let state = state(folder);
     assert!((20..200).contains(&state.write_count), "{order}: {state:?}");
     let load = on_host(folder, verify).unwrap_or_else(|error| panic!("{order}: {error}"));
-    let verified = load.verified.expect("it verifies");
+    let verified = load.verified_blocks.expect("it verifies");
     assert_eq!(
-        (verified.blocks, verified.mismatches),
+        (verified.block_count, verified.mismatch_count),
         (state.write_count, 0),
         "{order}"
     );

@@ -84,10 +84,10 @@ fn blocks(folder: &Path, number: usize) -> Vec<Block> {
 fn verify_and_find(folder: &Path, (number, row): (usize, &str)) -> u64 {
     let only = format!("{} verify_only", section(number, row));
     let load = on_host(folder, &only).unwrap_or_else(|error| panic!("{only}: {error}"));
-    let verified = load.verified.expect("it verifies");
-    assert!(verified.blocks >= 5, "{only}: {verified:?}");
+    let verified = load.verified_blocks.expect("it verifies");
+    assert!(verified.block_count >= 5, "{only}: {verified:?}");
     assert_eq!(
-        (verified.mismatches, verified.unread_blocks),
+        (verified.mismatch_count, verified.unread_block_count),
         (0, 0),
         "{only}"
     );
@@ -101,7 +101,7 @@ fn verify_and_find(folder: &Path, (number, row): (usize, &str)) -> u64 {
     let name = path.file_name().expect("a name").to_string_lossy();
     let is_named = error.contains(&format!("{name}: byte {at}: ")) && error.contains(": 1 of ");
     assert!(is_named, "{only}: byte {at}: {error}");
-    verified.blocks
+    verified.block_count
 }
 
 #[test]
@@ -219,16 +219,16 @@ fn blocks_that_were_not_read_back_are_counted() {
         let folder = tempfile::tempdir().expect("a folder");
         let job = format!("filename=f size=8m bs=4k verify=crc32c {row}");
         let load = on_host(folder.path(), &job).unwrap_or_else(|error| panic!("{job}: {error}"));
-        let verified = load.verified.expect("it verifies");
+        let verified = load.verified_blocks.expect("it verifies");
         let written = load.write.bytes / 4096;
-        assert!(verified.unread_blocks > 0, "{job}: {verified:?}");
+        assert!(verified.unread_block_count > 0, "{job}: {verified:?}");
         assert_eq!(
-            verified.blocks + verified.unread_blocks,
+            verified.block_count + verified.unread_block_count,
             written,
             "{job}: {verified:?}"
         );
         assert_eq!(
-            verified.blocks > 0,
+            verified.block_count > 0,
             row.contains("backlog"),
             "{job}: {verified:?}"
         );

@@ -138,9 +138,9 @@ const CASES: &[Case] = &[
 ];
 
 fn program(case: &Case) -> Program {
-    let mut program = Program::named(case.name).expect("a program");
+    let mut program = Program::from_name(case.name).expect("a program");
     for (key, value) in case.parameters.iter().chain(&[("verify", "yes")]) {
-        let set = program.set(key, value);
+        let set = program.set_parameter(key, value);
         set.unwrap_or_else(|error| panic!("{}: {error}", case.name));
     }
     program
@@ -234,14 +234,14 @@ fn find(case: &Case, (damage, seed): (Damage, usize)) {
     let Some((file, at)) = planted else {
         let load = outcome.unwrap_or_else(|error| panic!("{what}: {error}"));
         let verified = load
-            .verified
+            .verified_blocks
             .unwrap_or_else(|| panic!("{what}: nothing verified"));
         assert!(
-            verified.blocks > 1 && verified.mismatches == 0,
+            verified.block_count > 1 && verified.mismatch_count == 0,
             "{what}: {verified:?}"
         );
         assert!(
-            verified.written_bytes >= verified.bytes,
+            verified.written_bytes >= verified.verified_bytes,
             "{what}: {verified:?}"
         );
         return;
@@ -283,7 +283,8 @@ fn a_read_back_is_shown_to_its_last_block() {
     });
     let jobs = JOBS.iter().map(|options| {
         let none = BTreeMap::new();
-        let program = Program::of_fio_job(&job(options), &BTreeMap::new(), &BTreeMap::new(), &none);
+        let program =
+            Program::from_fio_job(&job(options), &BTreeMap::new(), &BTreeMap::new(), &none);
         let program = program.unwrap_or_else(|errors| panic!("{options}: {errors}"));
         (options.to_string(), program, &[][..])
     });
@@ -296,12 +297,12 @@ fn a_read_back_is_shown_to_its_last_block() {
         });
         for Shown { outcome, progress } in std::iter::once(of_host).chain(of_models) {
             let load = outcome.unwrap_or_else(|error| panic!("{place}: {error}"));
-            let verified = load.verified.expect("it verifies");
-            let shown = progress.read_back();
-            assert!(shown.blocks_total > 0, "{place}");
-            assert_eq!(shown.blocks, shown.blocks_total, "{place}");
+            let verified = load.verified_blocks.expect("it verifies");
+            let shown = progress.read_back_progress();
+            assert!(shown.blocks_to_verify > 0, "{place}");
+            assert_eq!(shown.verified_blocks, shown.blocks_to_verify, "{place}");
             // The last pass of several alone is shown at the end of all.
-            let is_of_last_pass = verified.blocks.is_multiple_of(shown.blocks);
+            let is_of_last_pass = verified.block_count.is_multiple_of(shown.verified_blocks);
             assert!(is_of_last_pass, "{place}: {shown:?}, {verified:?}");
         }
     }
@@ -314,10 +315,10 @@ fn contents_are_verified_on_models() {
             let outcome = programs_on_model(rig, *medium, vec![program(case)]).remove(0);
             let load = outcome.unwrap_or_else(|error| panic!("{} on {rig}: {error}", case.name));
             let verified = load
-                .verified
+                .verified_blocks
                 .unwrap_or_else(|| panic!("{} on {rig}", case.name));
             assert!(
-                verified.blocks > 1 && verified.mismatches == 0,
+                verified.block_count > 1 && verified.mismatch_count == 0,
                 "{} on {rig}: {verified:?}",
                 case.name
             );
@@ -332,16 +333,16 @@ fn every_program_is_verified_or_says_why_not() {
         .map(|case| case.name)
         .chain(["dump_restore"])
         .collect();
-    for (name, _) in Program::all() {
-        let program = Program::named(name).expect("a program");
-        let reason = program.why_unverified();
+    for (name, _) in Program::list_programs() {
+        let program = Program::from_name(name).expect("a program");
+        let reason = program.unverified_reason();
         assert_eq!(
             reason.is_none(),
             verified.contains(&name),
             "{name}: {reason:?}"
         );
         assert!(
-            program.writes()
+            program.writes_target()
                 || reason.is_some()
                 || ["copy", "random", "sequential"].contains(&name),
             "{name}"
@@ -353,8 +354,8 @@ fn every_program_is_verified_or_says_why_not() {
 /// compares, with `plant` called in between.
 fn dump_and_restore(folder: &Path, plant: Option<Box<dyn FnMut() + Send>>) -> Outcome {
     let (read, write) = std::io::pipe().expect("a pipe");
-    let mut program = Program::named("dump_restore").expect("a program");
-    program.set("verify", "yes").expect("a choice");
+    let mut program = Program::from_name("dump_restore").expect("a program");
+    program.set_parameter("verify", "yes").expect("a choice");
     std::thread::scope(|scope| {
         let dump = scope.spawn(|| end_on_host(folder, (&program, 0), write.into()));
         let restore = scope.spawn(|| {
@@ -405,9 +406,9 @@ fn a_restored_file_that_differs_from_what_was_dumped_is_found() {
         let outcome = dump_and_restore(folder.path(), plant);
         if seed.is_none() {
             let load = outcome.unwrap_or_else(|error| panic!("nothing was planted: {error}"));
-            let verified = load.verified.expect("it verifies");
+            let verified = load.verified_blocks.expect("it verifies");
             assert!(
-                verified.blocks > 1 && verified.mismatches == 0,
+                verified.block_count > 1 && verified.mismatch_count == 0,
                 "{verified:?}"
             );
             continue;

@@ -84,7 +84,7 @@ impl Component {
     /// component name, such as `iodepth=32`, is more likely meant for programs.
     pub fn is_changed_by(setting: &Setting) -> bool {
         match setting.path.contains('.') {
-            true => setting.of_program().is_none(),
+            true => setting.program_parameter_name().is_none(),
             false => Self::from_name(&setting.path).is_some(),
         }
     }

@@ -32,7 +32,7 @@ pub(crate) fn to_layer(settings: &[Setting], problems: &mut Vec<Problem>) -> Tab
 fn resolve_size_suffix(setting: &Setting) -> Setting {
     let key = setting.path.rsplit('.').next().unwrap_or_default();
     let is_of_bytes = key.split('_').any(|word| word == "bytes");
-    match parse_size(&setting.text) {
+    match parse_size(&setting.value_text) {
         Ok(bytes) if is_of_bytes => Setting::new(&setting.path, &bytes.to_string()),
         _ => setting.clone(),
     }

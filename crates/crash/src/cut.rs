@@ -1,7 +1,7 @@
 //! Power cuts: their instants, and the fates of the writes that are at risk.
 
 use crate::{Entry, Log};
-use diskperf_sim::{Stream, Streams};
+use diskperf_sim::{RandomStream, RandomStreams};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Outcome of a power cut for one write.
@@ -118,19 +118,19 @@ impl CutPolicy {
     }
 }
 
-fn stream(seed: u64, position: usize, name: &str) -> Stream {
-    Streams::new(seed).stream(&format!("cut {position} {name}"))
+fn stream(seed: u64, position: usize, name: &str) -> RandomStream {
+    RandomStreams::new(seed).named_stream(&format!("cut {position} {name}"))
 }
 
-fn torn(log: &Log, request: usize, stream: &mut Stream) -> Fate {
+fn torn(log: &Log, request: usize, stream: &mut RandomStream) -> Fate {
     if log.requests[request].is_long_zeroes() {
-        return match stream.chance(0.5) {
+        return match stream.draw_with_probability(0.5) {
             true => Fate::Kept,
             false => Fate::Lost,
         };
     }
     let units = log.requests[request].units.clone();
-    let kept: Box<[bool]> = units.map(|_| stream.chance(0.5)).collect();
+    let kept: Box<[bool]> = units.map(|_| stream.draw_with_probability(0.5)).collect();
     match (kept.contains(&true), kept.contains(&false)) {
         (true, false) => Fate::Kept,
         (true, true) => Fate::Torn(kept),
@@ -145,9 +145,9 @@ fn insert(fates: &mut BTreeMap<usize, Fate>, request: usize, fate: Fate) {
     }
 }
 
-fn likely(log: &Log, at_risk: &[usize], stream: &mut Stream) -> BTreeMap<usize, Fate> {
+fn likely(log: &Log, at_risk: &[usize], stream: &mut RandomStream) -> BTreeMap<usize, Fate> {
     let mut fates = BTreeMap::new();
-    let kept = stream.below(at_risk.len() as u64 + 1) as usize;
+    let kept = stream.draw_below(at_risk.len() as u64 + 1) as usize;
     for &request in &at_risk[..kept] {
         insert(&mut fates, request, Fate::Kept);
     }
@@ -158,7 +158,7 @@ fn likely(log: &Log, at_risk: &[usize], stream: &mut Stream) -> BTreeMap<usize, 
     fates
 }
 
-fn all_torn(log: &Log, at_risk: &[usize], stream: &mut Stream) -> BTreeMap<usize, Fate> {
+fn all_torn(log: &Log, at_risk: &[usize], stream: &mut RandomStream) -> BTreeMap<usize, Fate> {
     let mut fates = BTreeMap::new();
     for &request in at_risk {
         let units = log.requests[request].units.clone();
@@ -175,10 +175,10 @@ fn all_torn(log: &Log, at_risk: &[usize], stream: &mut Stream) -> BTreeMap<usize
     fates
 }
 
-fn random(log: &Log, at_risk: &[usize], stream: &mut Stream) -> BTreeMap<usize, Fate> {
+fn random(log: &Log, at_risk: &[usize], stream: &mut RandomStream) -> BTreeMap<usize, Fate> {
     let mut fates = BTreeMap::new();
     for &request in at_risk {
-        let fate = match stream.below(8) {
+        let fate = match stream.draw_below(8) {
             0..=2 => Fate::Kept,
             3..=5 => Fate::Lost,
             _ => torn(log, request, stream),
@@ -214,14 +214,14 @@ impl Instants {
             })
             .chain([log.end])
             .collect();
-        let mut stream = Streams::new(seed).stream("instants");
+        let mut stream = RandomStreams::new(seed).named_stream("instants");
         match self {
             Self::All => all.collect(),
             Self::Each => boundaries.into_iter().collect(),
             Self::Count(count) if count < boundaries.len() => {
                 let mut left: Vec<usize> = boundaries.into_iter().collect();
                 while left.len() > count {
-                    left.remove(stream.below(left.len() as u64) as usize);
+                    left.remove(stream.draw_below(left.len() as u64) as usize);
                 }
                 left
             }
@@ -229,7 +229,7 @@ impl Instants {
                 let mut chosen = boundaries;
                 let mut others: Vec<usize> = all.filter(|at| !chosen.contains(at)).collect();
                 while chosen.len() < count && !others.is_empty() {
-                    let at = stream.below(others.len() as u64) as usize;
+                    let at = stream.draw_below(others.len() as u64) as usize;
                     chosen.insert(others.swap_remove(at));
                 }
                 chosen.into_iter().collect()

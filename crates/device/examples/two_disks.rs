@@ -3,14 +3,14 @@
 
 use diskperf_catalogue::Catalogue;
 use diskperf_device::{DeviceSpecification, Drive, Operation, Unit};
-use diskperf_sim::{Streams, Time};
+use diskperf_sim::{RandomStreams, Time};
 
 const REQUESTS: u64 = 2_000;
 const SECTORS: u32 = 8;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let specification = DeviceSpecification::of(&Catalogue::embedded(), "sata-7200")?;
-    let streams = Streams::new(7);
+    let streams = RandomStreams::new(7);
     let mut disks = [0, 1].map(|number| {
         let unit = Unit {
             number,
@@ -18,13 +18,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         };
         Drive::new(specification.build(&streams, unit))
     });
-    let mut draws = streams.stream("load");
+    let mut draws = streams.named_stream("load");
     let places = disks[0].device().sectors() - u64::from(SECTORS);
 
     let (mut now, mut total) = (Time::ZERO, Time::ZERO);
     for number in 0..REQUESTS {
-        let write = draws.below(4) == 0;
-        let place = draws.below(places);
+        let write = draws.draw_below(4) == 0;
+        let place = draws.draw_below(places);
         let asked = match write {
             true => 0..2,
             false => (number % 2) as usize..(number % 2) as usize + 1,
@@ -44,6 +44,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         total += now - begun;
     }
-    println!("{:.2} ms a request", total.millis() / REQUESTS as f64);
+    println!("{:.2} ms a request", total.as_millis() / REQUESTS as f64);
     Ok(())
 }

@@ -7,7 +7,7 @@ pub use closed_loop::{ClosedLoop, Command};
 use crate::flash::device::power::Recovery;
 use crate::{Device, Operation, Request, RequestId, Requests, moment};
 use diskperf_sim::Time;
-use diskperf_spans::{Span, Stage, TracedArm, TracedFlash, with_starts};
+use diskperf_spans::{Span, Stage, TracedArm, TracedFlash, stage_intervals};
 use std::fmt;
 
 /// Drive for a caller's own event loop: a device with its requests in flight.
@@ -56,7 +56,7 @@ pub struct Completion {
     pub submitted: Time,
     /// Time at which the request completed.
     pub completed: Time,
-    spans: diskperf_spans::Request,
+    spans: diskperf_spans::RequestTimeline,
 }
 
 impl Completion {
@@ -72,7 +72,7 @@ impl Completion {
 
     /// Iterates over the stages of the response time with their durations, in order.
     pub fn stages(&self) -> impl Iterator<Item = (Stage, Time)> + '_ {
-        with_starts(self.spans.issued(), self.spans())
+        stage_intervals(self.spans.issued_at(), self.spans())
             .map(|(stage, from, until)| (stage, Time(until.0 - from.0)))
     }
 
@@ -148,7 +148,7 @@ impl Drive {
             sectors,
             ..Request::default()
         };
-        request.spans.issue(moment(self.now));
+        request.spans.begin_at(moment(self.now));
         let id = self.requests.issue(request);
         self.device.accept_request(self.now, &mut self.requests, id);
         Ok(id)
@@ -263,8 +263,8 @@ impl Drive {
             operation: request.operation,
             sector: request.sector,
             sectors: request.sectors,
-            submitted: Time(request.spans.issued().0),
-            completed: Time(request.spans.marked().0),
+            submitted: Time(request.spans.issued_at().0),
+            completed: Time(request.spans.marked_until().0),
             spans: request.spans,
         })
     }

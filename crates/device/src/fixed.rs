@@ -4,7 +4,7 @@
 
 use super::{RequestId, Requests, moment};
 use crate::BusyTimes;
-use diskperf_sim::{Stream, Time};
+use diskperf_sim::{RandomStream, Time};
 use diskperf_spans::Stage;
 use std::collections::VecDeque;
 
@@ -45,13 +45,13 @@ pub struct FixedDevice {
     waiting_requests: VecDeque<RequestId>,
     requests_in_service: VecDeque<(Time, RequestId)>,
     completed_requests: VecDeque<RequestId>,
-    random_stream: Stream,
+    random_stream: RandomStream,
     busy_times: BusyTimes,
 }
 
 impl FixedDevice {
     /// Creates an idle device, whose service times are drawn from a random stream.
-    pub fn new(config: FixedConfig, draws: Stream) -> Self {
+    pub fn new(config: FixedConfig, draws: RandomStream) -> Self {
         Self {
             config,
             waiting_requests: VecDeque::new(),
@@ -163,9 +163,9 @@ impl FixedDevice {
     fn draw_service_time(&mut self) -> Time {
         match &self.config.service_time {
             ServiceTime::Constant(time) => *time,
-            ServiceTime::Exponential(mean) => self.random_stream.exponential(*mean),
+            ServiceTime::Exponential(mean) => self.random_stream.draw_exponential(*mean),
             ServiceTime::Quantiles(times) => {
-                let at = self.random_stream.share() * (times.len() - 1) as f64;
+                let at = self.random_stream.draw_share() * (times.len() - 1) as f64;
                 let (low, share) = (at as usize, at - (at as usize) as f64);
                 let (from, to) = (times[low].0 as f64, times[low + 1].0 as f64);
                 Time((from + share * (to - from) + 0.5) as u64)

@@ -1,7 +1,7 @@
 //! I/O requests to storage devices, from the submission by software until software has reaped the
 //! completion.
 
-use diskperf_spans::{Nanoseconds, Request as Spans, Stage};
+use diskperf_spans::{Nanoseconds, RequestTimeline as Spans, Stage};
 use std::ops::{Index, IndexMut};
 
 /// Operation of a request on a range of sectors.
@@ -111,7 +111,7 @@ impl Request {
     /// Books the time since the last mark to `stage`, up to `until`.
     #[inline]
     pub fn book_stage(&mut self, stage: Stage, until: Nanoseconds) {
-        self.spans.mark(stage, until);
+        self.spans.mark_stage(stage, until);
     }
 }
 

@@ -19,8 +19,8 @@ use crate::flash::specification::{FlashSpecification, UNIT_BYTES};
 use crate::kinds::each_device;
 #[cfg(feature = "catalogue")]
 use diskperf_catalogue::{Catalogue, Component, Errors, Reader, ResolvedSystem};
-use diskperf_ftl::Past;
-use diskperf_sim::Streams;
+use diskperf_ftl::PreconditionState;
+use diskperf_sim::RandomStreams;
 
 /// Specification from which devices of one kind are built.
 pub trait BuildDevice: Sized {
@@ -36,7 +36,7 @@ pub trait BuildDevice: Sized {
     /// # Panics
     ///
     /// When the specification contradicts itself.
-    fn build(&self, streams: &Streams, unit: Unit) -> Self::Device;
+    fn build(&self, streams: &RandomStreams, unit: Unit) -> Self::Device;
 
     /// Returns the sector size of the device, in bytes.
     fn sector_bytes(&self) -> u32;
@@ -73,7 +73,7 @@ macro_rules! specifications {
             /// # Panics
             ///
             /// When the specification contradicts itself.
-            pub fn build(&self, streams: &Streams, unit: Unit) -> Device {
+            pub fn build(&self, streams: &RandomStreams, unit: Unit) -> Device {
                 match self {
                     $(Self::$Kind(of) => Device::$Kind(Box::new(of.build(streams, unit))),)*
                 }
@@ -114,8 +114,8 @@ impl BuildDevice for FixedConfig {
         fixed::read_fixed(reader)
     }
 
-    fn build(&self, streams: &Streams, unit: Unit) -> FixedDevice {
-        let draws = streams.stream(&format!("controller.{}.service", unit.number));
+    fn build(&self, streams: &RandomStreams, unit: Unit) -> FixedDevice {
+        let draws = streams.named_stream(&format!("controller.{}.service", unit.number));
         FixedDevice::new(self.clone(), draws)
     }
 
@@ -140,7 +140,7 @@ impl BuildDevice for DiskSpecification {
         disk::read(reader)
     }
 
-    fn build(&self, _: &Streams, unit: Unit) -> Disk {
+    fn build(&self, _: &RandomStreams, unit: Unit) -> Disk {
         let mut disk = Disk::new(self, unit.phase).unwrap_or_else(|error| panic!("{error}"));
         if unit.slower_share > 0.0 {
             let period_ns = self.mechanism.period_ns / (1.0 - unit.slower_share);
@@ -172,11 +172,11 @@ impl BuildDevice for FlashSpecification {
         flash::read(reader)
     }
 
-    fn build(&self, streams: &Streams, unit: Unit) -> Flash {
+    fn build(&self, streams: &RandomStreams, unit: Unit) -> Flash {
         let number = unit.number;
-        let mut past = streams.stream(&format!("drive.{number}.past"));
-        let retries = streams.stream(&format!("drive.{number}.retries"));
-        let flash = Flash::new(self, (past.below(1 << 32), retries));
+        let mut past = streams.named_stream(&format!("drive.{number}.past"));
+        let retries = streams.named_stream(&format!("drive.{number}.retries"));
+        let flash = Flash::new(self, (past.draw_below(1 << 32), retries));
         flash.unwrap_or_else(|error| panic!("{error}"))
     }
 
@@ -262,7 +262,7 @@ impl DeviceSpecification {
     #[must_use]
     pub fn written_at_random(mut self) -> Self {
         if let Self::Flash(flash) = &mut self {
-            flash.translation.precondition = Past::Random;
+            flash.translation.precondition = PreconditionState::Random;
         }
         self
     }

@@ -4,7 +4,7 @@
 
 use diskperf_catalogue::{Catalogue, Component};
 use diskperf_device::{Completion, DeviceSpecification, Drive, Operation, Refusal, Unit};
-use diskperf_sim::{Streams, Time};
+use diskperf_sim::{RandomStreams, Time};
 use diskperf_spans::Nanoseconds;
 
 /// Every drive of the catalogue that stands by itself.
@@ -21,16 +21,16 @@ fn names() -> Vec<String> {
 fn drive(name: &str, seed: u64) -> Drive {
     let specification = DeviceSpecification::of(&Catalogue::embedded(), name);
     let specification = specification.unwrap_or_else(|errors| panic!("{name}: {errors}"));
-    Drive::new(specification.build(&Streams::new(seed), Unit::default()))
+    Drive::new(specification.build(&RandomStreams::new(seed), Unit::default()))
 }
 
 /// A mixed load of all operations, as deep as the drive takes it.
 fn load(drive: &mut Drive, seed: u64, requests: usize) -> Vec<Completion> {
-    let mut draws = Streams::new(seed).stream("load");
+    let mut draws = RandomStreams::new(seed).named_stream("load");
     let sectors = drive.device().sectors();
     let mut done = Vec::new();
     for _ in 0..requests {
-        let operation = match draws.below(20) {
+        let operation = match draws.draw_below(20) {
             0 => Operation::Flush,
             1 => Operation::Discard,
             2 => Operation::WriteZeroes,
@@ -38,8 +38,8 @@ fn load(drive: &mut Drive, seed: u64, requests: usize) -> Vec<Completion> {
             4..10 => Operation::from_direction(true),
             _ => Operation::Read,
         };
-        let count = 1 + draws.below(16) as u32;
-        let sector = draws.below(sectors - u64::from(count));
+        let count = 1 + draws.draw_below(16) as u32;
+        let sector = draws.draw_below(sectors - u64::from(count));
         loop {
             match drive.submit(operation, sector, count) {
                 Ok(_) => break,
@@ -47,8 +47,8 @@ fn load(drive: &mut Drive, seed: u64, requests: usize) -> Vec<Completion> {
                 Err(refusal) => panic!("{refusal}"),
             }
         }
-        if draws.below(3) == 0 {
-            drive.run_until(drive.now() + Time(draws.below(200_000)));
+        if draws.draw_below(3) == 0 {
+            drive.run_until(drive.now() + Time(draws.draw_below(200_000)));
             done.extend(drive.completions());
         }
     }
@@ -66,7 +66,7 @@ fn each_request_is_done_once_and_its_time_is_booked_to_the_end() {
         assert_eq!(done.len(), 400, "{name}");
         assert_eq!(drive.under_way(), 0, "{name}");
         for completion in &done {
-            let booked = completion.spans().last().map(|span| span.until);
+            let booked = completion.spans().last().map(|span| span.stage_end);
             let ends = Nanoseconds(completion.completed.0);
             assert!(
                 booked == Some(ends) || completion.latency() == Time::ZERO,
@@ -159,7 +159,7 @@ fn reads_of_a_written_flash_drive_go_to_its_dies() {
     let catalogue = Catalogue::embedded();
     let fresh = DeviceSpecification::of(&catalogue, "nvme-tlc").expect("a flash drive");
     let latency = |of: &DeviceSpecification| {
-        let mut drive = Drive::new(of.build(&Streams::new(1), Unit::default()));
+        let mut drive = Drive::new(of.build(&RandomStreams::new(1), Unit::default()));
         drive.submit(Operation::Read, 4096, 1).expect("room");
         drive.next_completion().expect("one").latency()
     };

@@ -128,7 +128,7 @@ pub(crate) struct RunArguments {
     pub(crate) runs: Option<u32>,
     /// Repeat each program until its last rounds are steady: ROUNDS,EXCURSION,SLOPE [default
     /// without RULE: 5,20%,10%, the SNIA rule]; --runs limits the rounds [default: 25]
-    #[arg(long, value_name = "RULE", num_args = 0..=1, require_equals = true, default_missing_value = "", value_parser = SteadyRule::parse)]
+    #[arg(long, value_name = "RULE", num_args = 0..=1, require_equals = true, default_missing_value = "", value_parser = SteadyRule::parse_rule)]
     pub(crate) until_steady: Option<SteadyRule>,
     /// Also write a trace of modelled systems for Perfetto (ui.perfetto.dev); for real storage, use
     /// `diskperf explain PATH --perfetto FILE`
@@ -158,8 +158,8 @@ impl RunArguments {
     /// names.
     pub(crate) fn to_experiment(&self, earlier: Option<Experiment>) -> Experiment {
         let asked = Experiment {
-            repetitions: self.runs,
-            until_steady: self.until_steady,
+            repetition_count: self.runs,
+            steady_rule: self.until_steady,
             ..self.asked.to_experiment()
         };
         match earlier {
@@ -267,25 +267,25 @@ impl ExperimentArguments {
     /// Returns the requested experiment, with the repetitions of the suite's protocol.
     pub(crate) fn to_experiment(&self) -> Experiment {
         Experiment {
-            workload: Workload::of(self.what.clone().or_else(|| self.suite.clone())),
+            workload: Workload::from_suite_name(self.what.clone().or_else(|| self.suite.clone())),
             fio_arguments: self.fio_arguments.clone(),
             targets: self.collect_targets(),
-            together: self.together,
-            other: self.other.clone(),
-            drives: self.drives,
-            catalogue: self.catalogue.clone(),
+            runs_targets_together: self.together,
+            second_target: self.other.clone(),
+            drive_count: self.drives,
+            catalogue_path: self.catalogue.clone(),
             settings: self.collect_settings(),
-            repetitions: None,
-            until_steady: None,
-            size: self.size,
-            cache: cache_mode(self.direct, self.cache),
-            through_cache: self.cache.is_some(),
-            drop_all_caches: self.drop_caches,
-            fresh: self.fresh.clone(),
+            repetition_count: None,
+            steady_rule: None,
+            size_choice: self.size,
+            cache_mode: cache_mode(self.direct, self.cache),
+            passes_cache: self.cache.is_some(),
+            drops_all_caches: self.drop_caches,
+            fresh_filesystem: self.fresh.clone(),
             destroy_data_on: self.destroy_data_on.clone(),
-            ignore_signature: self.ignore_signature,
-            no_budget: self.no_budget,
-            time_calls: !self.no_latency,
+            ignores_signature: self.ignore_signature,
+            has_no_budget: self.no_budget,
+            times_calls: !self.no_latency,
             seed: self.seed,
             label: self.label.clone(),
             ..Experiment::default()
@@ -495,9 +495,9 @@ impl TuneArguments {
         Experiment {
             workload,
             settings: self.settings.clone(),
-            drives: self.drives,
-            size: self.size,
-            no_budget: self.machines.no_budget,
+            drive_count: self.drives,
+            size_choice: self.size,
+            has_no_budget: self.machines.no_budget,
             seed: self.machines.seed,
             ..Experiment::default()
         }
@@ -660,10 +660,10 @@ fn parse_bytes(text: &str) -> Result<u64, String> {
 
 fn parse_size_choice(text: &str) -> Result<SizeChoice, String> {
     if text == "auto" {
-        return Ok(SizeChoice::Auto);
+        return Ok(SizeChoice::AutomaticSize);
     }
     parse_size(text)
-        .map(SizeChoice::Bytes)
+        .map(SizeChoice::SizeBytes)
         .map_err(|error| format!("{error}, or auto"))
 }
 

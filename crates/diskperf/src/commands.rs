@@ -39,7 +39,7 @@ use crate::progress::{ModelRunDisplay, RunDisplay};
 use crate::signals::stop_on_signals;
 use diskperf_analysis::comparison::{self, Comparison, ComparisonTerms};
 use diskperf_analysis::report;
-use diskperf_battery::program::nearest;
+use diskperf_battery::program::nearest_name;
 use diskperf_battery::{Medium, Program, Suite};
 use diskperf_catalogue::Catalogue;
 use diskperf_laboratory::ab::repeat_experiment;
@@ -53,7 +53,7 @@ use diskperf_laboratory::{
 };
 use diskperf_models::model::load_catalogue;
 use diskperf_timeline::units::format_utc;
-use diskperf_timeline::{Run, printable_line};
+use diskperf_timeline::{Run, escape_unprintable_line};
 use std::path::Path;
 
 /// Exit code of a command, or an error with an exit code of its own.
@@ -162,7 +162,7 @@ fn run_plans(
 
 /// Reads the job file from standard input if that is the experiment's workload.
 fn read_standard_input_job(experiment: Experiment) -> Result<Experiment, LaboratoryError> {
-    if experiment.workload != Workload::Named("-".to_owned()) {
+    if experiment.workload != Workload::NamedSuite("-".to_owned()) {
         return Ok(experiment);
     }
     let text = std::io::read_to_string(std::io::stdin()).map_err(|error| {
@@ -193,9 +193,9 @@ fn load_runs(store: Option<&Path>, name: &str) -> Result<Vec<Run>, LaboratoryErr
 /// Reports whether a run has a measurement that counts, or a failed program with a result of its
 /// own, such as the number of differing blocks.
 fn has_figures(run: &Run) -> bool {
-    run.results
-        .iter()
-        .any(|result| result.kept().next().is_some() || result.failure().is_some())
+    run.results.iter().any(|result| {
+        result.kept_repetitions().next().is_some() || result.first_failure().is_some()
+    })
 }
 
 /// Reports where the results are stored, and any error in storing them.
@@ -216,7 +216,7 @@ fn print_run_location(runs: &[Run], recorder: &RunRecorder, quiet: bool) {
             )),
             Err(why) => print_message(&format!(
                 "the results of run {} are lost, no file could be written either: {why}",
-                run.id
+                run.run_id
             )),
         }
     }
@@ -224,12 +224,12 @@ fn print_run_location(runs: &[Run], recorder: &RunRecorder, quiet: bool) {
         let is_stored = |run: &&Run| {
             recorder
                 .list_unstored()
-                .all(|(other, _)| other.id != run.id)
+                .all(|(other, _)| other.run_id != run.run_id)
         };
         for run in runs.iter().filter(is_stored).filter(|run| has_figures(run)) {
             print_message(&format!(
                 "stored as run {}; `diskperf show {}` prints the details",
-                run.id, run.id
+                run.run_id, run.run_id
             ));
         }
     }
@@ -292,12 +292,20 @@ pub(crate) fn list(arguments: &ListArguments, store: Option<&Path>) -> CommandRe
     let known = load_catalogue(arguments.catalogue.as_deref())?;
     let listings = match arguments.what {
         None => vec![
-            Listing::from_names("suites", "suite", &Suite::all()),
-            Listing::from_names("programs", "program", &Program::all()),
+            Listing::from_names("suites", "suite", &Suite::list_suites()),
+            Listing::from_names("programs", "program", &Program::list_programs()),
         ],
-        Some(ListSubject::Suites) => vec![Listing::from_names("suites", "suite", &Suite::all())],
+        Some(ListSubject::Suites) => vec![Listing::from_names(
+            "suites",
+            "suite",
+            &Suite::list_suites(),
+        )],
         Some(ListSubject::Programs) => {
-            vec![Listing::from_names("programs", "program", &Program::all())]
+            vec![Listing::from_names(
+                "programs",
+                "program",
+                &Program::list_programs(),
+            )]
         }
         Some(ListSubject::Runs) => vec![list_stored_runs(store, &selection)?],
         Some(ListSubject::Parameters) => vec![list_target_parameters(arguments, &known)?],
@@ -333,7 +341,7 @@ fn list_stored_runs(
         let file = store.path().display().to_string().replace('\'', "'\\''");
         print_message(&format!(
             "run `{}` is damaged: {}; to remove it: sqlite3 '{file}' 'PRAGMA foreign_keys = ON; DELETE FROM runs WHERE rowid = {}'",
-            printable_line(&run.id),
+            escape_unprintable_line(&run.id),
             run.problem,
             run.row
         ));
@@ -353,22 +361,24 @@ fn list_target_parameters(
     known: &Catalogue,
 ) -> Result<Listing, LaboratoryError> {
     let Some(name) = arguments.name.as_deref() else {
-        let all = Program::all();
-        let programs = all.iter().filter_map(|(name, _)| Program::named(name));
+        let all = Program::list_programs();
+        let programs = all.iter().filter_map(|(name, _)| Program::from_name(name));
         return Ok(list_program_parameters(programs));
     };
-    if let Some(program) = Program::named(name) {
+    if let Some(program) = Program::from_name(name) {
         return Ok(list_program_parameters([program]));
     }
-    if let Some(suite) = Suite::named(name, Medium::Directory) {
-        return Ok(list_program_parameters(suite.programs().cloned()));
+    if let Some(suite) = Suite::from_name(name, Medium::Directory) {
+        return Ok(list_program_parameters(suite.iter_programs().cloned()));
     }
     // A name of none is told the nearest of what it looks like.
     let systems = known.system_names();
     let base = name.split(':').next().unwrap_or(name);
     let is_system = name.ends_with(".toml") || systems.iter().any(|system| system == base);
-    let words = Program::all().into_iter().chain(Suite::all());
-    match nearest(name, words.map(|(word, _)| word)) {
+    let words = Program::list_programs()
+        .into_iter()
+        .chain(Suite::list_suites());
+    match nearest_name(name, words.map(|(word, _)| word)) {
         Some(near) if !is_system && !name.contains('-') => Err(LaboratoryError::Request(format!(
             "no program or suite is called `{name}`; did you mean `{near}`?"
         ))),
@@ -385,8 +395,8 @@ fn list_target_parameters(
 fn list_program_parameters(programs: impl IntoIterator<Item = Program>) -> Listing {
     let mut rows: Vec<Vec<String>> = Vec::new();
     for program in programs {
-        for parameter in program.parameters() {
-            let path = format!("program.{}", parameter.name);
+        for parameter in program.list_parameters() {
+            let path = format!("program.{}", parameter.parameter_name);
             let same = |row: &&mut Vec<String>| row[0] == program.name() && row[1] == path;
             match rows.iter_mut().find(same) {
                 Some(row) if row[2].split(", ").any(|value| value == parameter.value) => {}
@@ -395,8 +405,8 @@ fn list_program_parameters(programs: impl IntoIterator<Item = Program>) -> Listi
                     program.name().to_owned(),
                     path,
                     parameter.value,
-                    parameter.allowed,
-                    parameter.meaning.to_owned(),
+                    parameter.allowed_values,
+                    parameter.description.to_owned(),
                 ]),
             }
         }
@@ -419,10 +429,10 @@ pub(crate) fn show(arguments: &ShowArguments, store: Option<&Path>) -> CommandRe
         let loaded = runs::load_runs(store, name)?;
         let format = require_output_format(arguments.format, "the course of a run over time")?;
         print(&report::render_series(&loaded, format.into(), width()))?;
-    } else if let Some(suite) = Suite::named(name, Medium::Directory) {
+    } else if let Some(suite) = Suite::from_name(name, Medium::Directory) {
         let format = require_output_format(arguments.format, "a suite")?;
         print(&list_suite_steps(&suite).render(format, width()))?;
-    } else if let Some(program) = Program::named(name) {
+    } else if let Some(program) = Program::from_name(name) {
         let format = require_output_format(arguments.format, "a program")?;
         print(&list_program_parameters([program]).render(format, width()))?;
     } else if let Some(shown) = catalogue::show(
@@ -500,21 +510,21 @@ fn require_output_format(format: RunFormat, what: &str) -> Result<OutputFormat, 
 
 fn list_suite_steps(suite: &Suite) -> Listing {
     let row = |program: &Program| {
-        let parameters = program.parameters();
+        let parameters = program.list_parameters();
         let values: Vec<_> = parameters
             .iter()
-            .map(|parameter| format!("{}={}", parameter.name, parameter.value))
+            .map(|parameter| format!("{}={}", parameter.parameter_name, parameter.value))
             .collect();
         vec![
             program.name().to_owned(),
             values.join(" "),
-            suite.protocol.repetitions.to_string(),
+            suite.default_protocol.repetition_count.to_string(),
         ]
     };
     Listing {
         name: "steps",
         heading: vec!["program", "parameters", "repetitions"],
-        rows: suite.programs().map(row).collect(),
+        rows: suite.iter_programs().map(row).collect(),
         ..Listing::default()
     }
 }

@@ -5,7 +5,7 @@ use comfy_table::{ColumnConstraint, ContentArrangement, LineStyle, Table, TableS
 use diskperf_analysis::report::{escape_csv_field, escape_markdown_cell};
 use diskperf_store::{DamagedRun, RunHeading};
 use diskperf_timeline::units::format_utc;
-use diskperf_timeline::{RunState, printable, printable_line};
+use diskperf_timeline::{RunState, escape_unprintable, escape_unprintable_line};
 use serde_json::{Map, Value, json};
 
 /// Maximum ratio of a table's width to the available width for a column layout. A wider table shows
@@ -224,12 +224,12 @@ fn to_fields(value: Value) -> Map<String, Value> {
 }
 
 fn to_one_line(cell: &str) -> String {
-    printable_line(cell).into_owned()
+    escape_unprintable_line(cell).into_owned()
 }
 
 /// Formats the first lines of a cell.
 fn to_lines(cell: &str) -> String {
-    let all = printable(cell);
+    let all = escape_unprintable(cell);
     let count = all.lines().count();
     let mut shown: Vec<&str> = all.lines().take(CELL_LINES_MAX).collect();
     let more = format!(

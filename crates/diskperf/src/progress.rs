@@ -5,7 +5,7 @@ mod lines;
 use crate::output::print_message;
 use diskperf_laboratory::{Observer, ObserverEvent, ReadBackProgress, WorkerProgress};
 use diskperf_timeline::units::{KIB, format_size};
-use diskperf_timeline::{Repetition, printable_line};
+use diskperf_timeline::{Repetition, escape_unprintable_line};
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use lines::{LineSchedule, Ticker};
 use std::fmt::Write;
@@ -68,7 +68,7 @@ impl RunProgress {
     /// Returns the current phase. Files are created before the timed part.
     fn current_phase(&self) -> String {
         let begins = self.repetition_start.is_some() || !self.workers.is_empty();
-        match begins && !self.workers.iter().any(|one| one.is_timed()) {
+        match begins && !self.workers.iter().any(|one| one.is_in_timed_part()) {
             true => MAKING_FILES_PHASE.to_owned(),
             false => self.phase_name.clone(),
         }
@@ -80,8 +80,8 @@ impl RunProgress {
         match self.read_back_progress() {
             Some(progress) => BarState {
                 message: "reading back what was written".to_owned(),
-                position: progress.blocks,
-                length: progress.blocks_total,
+                position: progress.verified_blocks,
+                length: progress.blocks_to_verify,
                 shows_remaining_time: false,
             },
             None => BarState {
@@ -102,16 +102,16 @@ impl RunProgress {
 
     /// Returns the progress of the verification read, if no worker does anything else.
     fn read_back_progress(&self) -> Option<ReadBackProgress> {
-        let workers = self.workers.iter().map(|one| one.read_back());
+        let workers = self.workers.iter().map(|one| one.read_back_progress());
         let mut all = ReadBackProgress::default();
         let mut others = 0;
         for one in workers {
-            others += usize::from(one.blocks_total == 0);
-            all.blocks += one.blocks;
-            all.blocks_total += one.blocks_total;
+            others += usize::from(one.blocks_to_verify == 0);
+            all.verified_blocks += one.verified_blocks;
+            all.blocks_to_verify += one.blocks_to_verify;
         }
         let is_alone = others == 0 || self.current_amount() >= self.repetition_amount;
-        (is_alone && all.blocks < all.blocks_total).then_some(all)
+        (is_alone && all.verified_blocks < all.blocks_to_verify).then_some(all)
     }
 }
 
@@ -163,7 +163,7 @@ impl Observer for RunDisplay {
         match event {
             ObserverEvent::RunStarted(run) => {
                 self.current_run = Some(CurrentRun {
-                    target: run.measured(),
+                    target: run.measured_description(),
                     notes: run.notes.clone(),
                 });
             }
@@ -174,7 +174,11 @@ impl Observer for RunDisplay {
         let Some(bar) = &mut self.run_bar else { return };
         match event {
             ObserverEvent::StepStarted { title, number, of } => {
-                bar.start(format!("[{}/{of}] {}", number + 1, printable_line(title)));
+                bar.start(format!(
+                    "[{}/{of}] {}",
+                    number + 1,
+                    escape_unprintable_line(title)
+                ));
             }
             ObserverEvent::PilotFinished { .. } => {
                 bar.lock_progress().phase_name = "finding the size".to_owned()
@@ -213,7 +217,7 @@ impl Observer for RunDisplay {
                 interval,
                 left,
             } => {
-                let mut far = format!("A/B {}: block {blocks}", printable_line(title));
+                let mut far = format!("A/B {}: block {blocks}", escape_unprintable_line(title));
                 if let Some(ratio) = ratio {
                     far += &format!(", so far B/A {ratio:.2}");
                 }
@@ -226,7 +230,7 @@ impl Observer for RunDisplay {
             }
             ObserverEvent::SettingTried(setting) => {
                 let what = format!("without --set {setting}");
-                bar.start(printable_line(&what).into_owned());
+                bar.start(escape_unprintable_line(&what).into_owned());
                 bar.print_message("does it do the same?");
             }
             ObserverEvent::RunStarted(_)
@@ -563,9 +567,9 @@ mod tests {
         let progress = WorkerProgress::default();
         progress.start_timed_part();
         progress.set_moved_bytes(moved_bytes);
-        progress.set_read_back(ReadBackProgress {
-            blocks,
-            blocks_total,
+        progress.set_read_back_progress(ReadBackProgress {
+            verified_blocks: blocks,
+            blocks_to_verify: blocks_total,
         });
         Arc::new(progress)
     }

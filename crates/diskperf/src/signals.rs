@@ -1,7 +1,7 @@
 //! Signal handling that ends a run in order.
 
 use diskperf_laboratory::LaboratoryError;
-use diskperf_laboratory::clean::{answer, has_any_workspace};
+use diskperf_laboratory::clean::{has_any_workspace, write_answer};
 use signal_hook::consts::{
     SIGALRM, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
     SIGXFSZ,
@@ -98,7 +98,7 @@ fn watch_signal(signal: i32, wish: &Arc<StopRequest>) -> io::Result<()> {
     };
     let say = move |line| {
         if has_any_workspace() {
-            answer(&[clear, line]);
+            write_answer(&[clear, line]);
         }
     };
     let act = move || match wish.is_repeated(signal) {

@@ -8,7 +8,8 @@ mod measuring;
 
 use criterion::{Criterion, Throughput};
 use diskperf_ftl::{
-    Features, Ftl, Geometry, Instant, Past, Policy, Separation, Specification, Traffic,
+    DataSeparation, Features, Ftl, Geometry, PreconditionState, ProgrammedUnits, Specification,
+    UntimedFtl, VictimPolicy,
 };
 use measuring::{ThreadTime, measures, shortest, thread_time};
 use rand_core::{Rng as _, SeedableRng as _};
@@ -27,27 +28,27 @@ const MEMORY_BAR: f64 = 2.2;
 fn specification() -> Specification {
     // 32 dies of 2 planes, 24 units a program, 384 word lines: 1.1 GiB a superblock.
     let geometry = Geometry {
-        superblocks: 1812,
-        dies: 32,
-        program_units: 24,
-        rows: 384,
+        superblock_count: 1812,
+        die_count: 32,
+        units_per_program: 24,
+        rows_per_superblock: 384,
     };
     Specification {
         geometry,
         logical_units: LOGICAL,
-        policy: Policy::Greedy,
-        separation: Separation::Apart,
-        streams: 1,
-        soft_free: 10,
-        hard_free: 3,
-        wear_threshold: None,
+        policy: VictimPolicy::Greedy,
+        separation: DataSeparation::MovedApart,
+        stream_count: 1,
+        soft_free_superblocks: 10,
+        hard_free_superblocks: 3,
+        wear_threshold_erases: None,
         seed: 27,
     }
 }
 
 /// A drive that is written at random.
 struct Written {
-    drive: Instant,
+    drive: UntimedFtl,
     random: Pcg64Mcg,
 }
 
@@ -56,17 +57,22 @@ impl Written {
         let mut specification = specification();
         if !measures() {
             // Whether the code runs needs no full-size drive.
-            specification.geometry.rows = 1;
+            specification.geometry.rows_per_superblock = 1;
             specification.logical_units /= 384;
         }
         let features = Features {
-            anonymous,
+            anonymous_precondition: anonymous,
             ..Features::default()
         };
         let filled = specification.logical_units;
-        let ftl = Ftl::written(specification, features, Past::Random, filled);
+        let ftl = Ftl::new_preconditioned_with_features(
+            specification,
+            features,
+            PreconditionState::Random,
+            filled,
+        );
         Self {
-            drive: Instant::new(ftl.expect("the specification works")),
+            drive: UntimedFtl::new(ftl.expect("the specification works")),
             random: Pcg64Mcg::seed_from_u64(27),
         }
     }
@@ -80,7 +86,7 @@ impl Written {
         self.drive.ftl().free_superblocks()
     }
 
-    fn traffic(&self) -> Traffic {
+    fn traffic(&self) -> ProgrammedUnits {
         *self.drive.ftl().traffic()
     }
 }
@@ -119,14 +125,17 @@ fn main() {
             black_box(written.write(WRITES));
             thread_time() - start
         });
-        let (rate, traffic) = (WRITES as f64 / seconds, written.traffic().since(&before));
+        let (rate, traffic) = (
+            WRITES as f64 / seconds,
+            written.traffic().traffic_since(&before),
+        );
         let gib = f64::from(LOGICAL) * 4096.0 / f64::from(1 << 30);
         let mib_per_gib = (resident_mib() - before_mib) / gib;
         println!(
             "{name}: {:.2} million writes/s at an amplification of {:.2}; the bar is {}. \
              {mib_per_gib:.3} MiB of memory per GiB; the bar is {MEMORY_BAR}",
             rate / 1e6,
-            traffic.amplification(),
+            traffic.write_amplification(),
             BAR / 1e6,
         );
         assert!(rate >= BAR, "a layer writes too slowly");

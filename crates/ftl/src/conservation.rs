@@ -4,11 +4,11 @@ use crate::ftl::Ftl;
 
 /// Broken invariant of the translation layer's tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Broken {
+pub enum BrokenInvariant {
     /// The physical unit of this logical unit belongs to another one, or is not valid.
-    Inverse(u32),
+    ReverseMap(u32),
     /// The valid count of a superblock differs from its bitmap.
-    Count {
+    ValidCount {
         /// Index of the superblock with the wrong count.
         superblock: u32,
         /// Valid count that the superblock keeps.
@@ -17,7 +17,7 @@ pub enum Broken {
         bits: u32,
     },
     /// The number of valid mapping units differs from the number of mapped ones.
-    Mapped {
+    MappedCount {
         /// Number of valid mapping units in all superblocks.
         valid: u64,
         /// Number of mapped logical units.
@@ -25,14 +25,14 @@ pub enum Broken {
     },
 }
 
-impl std::fmt::Display for Broken {
+impl std::fmt::Display for BrokenInvariant {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Inverse(value) => write!(
+            Self::ReverseMap(value) => write!(
                 formatter,
                 "logical unit {value}: its physical unit is another's, or invalid"
             ),
-            Self::Count {
+            Self::ValidCount {
                 superblock,
                 counted,
                 bits,
@@ -40,14 +40,14 @@ impl std::fmt::Display for Broken {
                 formatter,
                 "superblock {superblock}: {counted} units counted valid, {bits} bits set"
             ),
-            Self::Mapped { valid, mapped } => {
+            Self::MappedCount { valid, mapped } => {
                 write!(formatter, "{valid} valid units, {mapped} mapped")
             }
         }
     }
 }
 
-impl std::error::Error for Broken {}
+impl std::error::Error for BrokenInvariant {}
 
 impl Ftl {
     /// Checks the invariants on all mapping units: map and reverse map are inverse, valid counts
@@ -55,24 +55,28 @@ impl Ftl {
     ///
     /// # Errors
     /// With the first broken invariant.
-    pub fn check(&self) -> Result<(), Broken> {
+    pub fn check_invariants(&self) -> Result<(), BrokenInvariant> {
         for logical in 0..self.map.count() {
-            let Some(physical) = self.entry(logical).checked_sub(1) else {
+            let Some(physical) = self.effective_entry(logical).checked_sub(1) else {
                 continue;
             };
-            let (superblock, offset) = self.division.superblock(physical);
-            let word = self.valid[(superblock * self.words + offset / 64) as usize];
-            if self.owner(physical) != logical + 1 || word >> (offset % 64) & 1 == 0 {
-                return Err(Broken::Inverse(logical));
+            let (superblock, offset) = self.division.split_by_superblock(physical);
+            let word = self.valid_bitmap
+                [(superblock * self.bitmap_words_per_superblock + offset / 64) as usize];
+            if self.reverse_entry(physical) != logical + 1 || word >> (offset % 64) & 1 == 0 {
+                return Err(BrokenInvariant::ReverseMap(logical));
             }
         }
         let mut valid = 0;
-        for (superblock, words) in (0..).zip(self.valid.chunks(self.words as usize)) {
+        for (superblock, words) in (0..).zip(
+            self.valid_bitmap
+                .chunks(self.bitmap_words_per_superblock as usize),
+        ) {
             let set: u32 = words.iter().map(|word| word.count_ones()).sum();
-            let bits = set + self.untouched_in(superblock);
-            let counted = self.superblocks[superblock as usize].valid;
+            let bits = set + self.untouched_count_in(superblock);
+            let counted = self.superblocks[superblock as usize].valid_count;
             if bits != counted {
-                return Err(Broken::Count {
+                return Err(BrokenInvariant::ValidCount {
                     superblock,
                     counted,
                     bits,
@@ -81,12 +85,12 @@ impl Ftl {
             valid += u64::from(bits);
         }
         let mapped = (0..self.map.count())
-            .filter(|&logical| self.is_untouched(logical) || self.entry(logical) != 0)
+            .filter(|&logical| self.is_untouched(logical) || self.effective_entry(logical) != 0)
             .count() as u64;
-        if valid != mapped || mapped != self.mapped {
-            return Err(Broken::Mapped {
+        if valid != mapped || mapped != self.mapped_count {
+            return Err(BrokenInvariant::MappedCount {
                 valid,
-                mapped: self.mapped,
+                mapped: self.mapped_count,
             });
         }
         Ok(())
@@ -98,16 +102,16 @@ impl Ftl {
         let written = self
             .superblocks
             .iter()
-            .map(|block| u64::from(block.written));
+            .map(|block| u64::from(block.placed_count));
         written.sum()
     }
 
     /// Returns the number of closed superblocks for each valid count.
-    pub fn valid_histogram(&self) -> Vec<u32> {
-        let mut histogram = vec![0; self.units as usize + 1];
+    pub fn closed_count_by_valid(&self) -> Vec<u32> {
+        let mut histogram = vec![0; self.superblock_units as usize + 1];
         for block in &self.superblocks {
-            if block.state == crate::ftl::State::Closed {
-                histogram[block.valid as usize] += 1;
+            if block.state == crate::ftl::SuperblockState::Closed {
+                histogram[block.valid_count as usize] += 1;
             }
         }
         histogram

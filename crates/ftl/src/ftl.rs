@@ -2,23 +2,23 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use crate::anonymous::Anonymous;
-use crate::buckets::Buckets;
-use crate::collection::{Collection, Copy};
-use crate::division::Division;
-use crate::entries::Entries;
-use crate::features::{Allocation, Features};
-use crate::frontier::{Cursor, Writer};
-use crate::parity::Parity;
-use crate::recovery::Unsafe;
-use crate::specification::{Geometry, Impossible, Separation, Specification};
-use crate::traffic::{Cause, Traffic};
+use crate::anonymous::UntouchedUnits;
+use crate::buckets::ClosedSuperblocks;
+use crate::collection::{ActiveCollection, UnitCopy};
+use crate::division::GeometryDivision;
+use crate::entries::MapEntries;
+use crate::features::{DieAllocation, Features};
+use crate::frontier::{FrontierCursor, Writer};
+use crate::parity::ParityLayout;
+use crate::recovery::UndurableChanges;
+use crate::specification::{DataSeparation, Geometry, ImpossibleSpecification, Specification};
+use crate::traffic::{ProgramCause, ProgrammedUnits};
 use rand_core::SeedableRng as _;
 use rand_pcg::Pcg64Mcg;
 
 /// State of a superblock in its life cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum SuperblockState {
     Free,
     Open,
     /// Full, but copies of a garbage collection in it are not yet programmed.
@@ -30,38 +30,38 @@ pub(crate) enum State {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Superblock {
-    pub(crate) state: State,
-    pub(crate) valid: u32,
-    pub(crate) written: u32,
+pub(crate) struct SuperblockRecord {
+    pub(crate) state: SuperblockState,
+    pub(crate) valid_count: u32,
+    pub(crate) placed_count: u32,
     /// Number of copies placed in the superblock and not yet programmed.
-    pub(crate) pending: u32,
-    pub(crate) erases: u32,
+    pub(crate) unprogrammed_copies: u32,
+    pub(crate) erase_count: u32,
     /// Value of the layer's clock (mapping units placed on the drive) when the superblock was
     /// closed.
-    pub(crate) closed_at: u64,
+    pub(crate) closed_at_clock: u64,
     pub(crate) stream: u32,
     /// Whether the superblock is programmed with one bit per cell (SLC cache).
-    pub(crate) cached: bool,
+    pub(crate) is_slc: bool,
     /// Whether sequential preconditioning wrote the superblock and it was not erased since. Mapping
     /// units without an entry in the tables are then at their original place.
-    pub(crate) in_order: bool,
+    pub(crate) is_in_order: bool,
     /// Number of reads since the last erase that the device reported.
-    pub(crate) reads: u32,
+    pub(crate) read_count: u32,
 }
 
-impl Superblock {
+impl SuperblockRecord {
     const ERASED: Self = Self {
-        state: State::Free,
-        valid: 0,
-        written: 0,
-        pending: 0,
-        erases: 0,
-        closed_at: 0,
+        state: SuperblockState::Free,
+        valid_count: 0,
+        placed_count: 0,
+        unprogrammed_copies: 0,
+        erase_count: 0,
+        closed_at_clock: 0,
         stream: 0,
-        cached: false,
-        in_order: false,
-        reads: 0,
+        is_slc: false,
+        is_in_order: false,
+        read_count: 0,
     };
 }
 
@@ -77,20 +77,20 @@ pub struct Placement {
     /// Row of the program unit: its index among those of the die in the superblock.
     pub row: u32,
     /// Whether the program unit is full now, and can be programmed.
-    pub full: bool,
+    pub completes_program: bool,
 }
 
 /// Error of a write that cannot be placed until garbage collection has erased a superblock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Full;
+pub struct NoFreeSuperblock;
 
-impl std::fmt::Display for Full {
+impl std::fmt::Display for NoFreeSuperblock {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str("no superblock is free for the host: the write waits for an erase")
     }
 }
 
-impl std::error::Error for Full {}
+impl std::error::Error for NoFreeSuperblock {}
 
 /// Page-mapped flash translation layer.
 #[derive(Debug, Clone)]
@@ -98,57 +98,57 @@ pub struct Ftl {
     pub(crate) specification: Specification,
     pub(crate) features: Features,
     /// Number of mapping units in a superblock, and of those that hold data rather than parity.
-    pub(crate) units: u32,
-    pub(crate) data_units: u32,
-    pub(crate) parity: Option<Parity>,
+    pub(crate) superblock_units: u32,
+    pub(crate) superblock_data_units: u32,
+    pub(crate) parity: Option<ParityLayout>,
     /// Parity programs that the device has not yet taken.
     pub(crate) parity_due: VecDeque<Placement>,
-    pub(crate) division: Division,
+    pub(crate) division: GeometryDivision,
     /// Physical unit + 1 of each logical unit; 0 if unmapped.
-    pub(crate) map: Entries,
+    pub(crate) map: MapEntries,
     /// Reverse map: logical unit + 1 that was programmed at each physical unit; 0 if none.
     pub(crate) reverse: Vec<u32>,
-    pub(crate) valid: Vec<u64>,
+    pub(crate) valid_bitmap: Vec<u64>,
     /// Words of the bitmap `valid` per superblock.
-    pub(crate) words: u32,
-    pub(crate) superblocks: Vec<Superblock>,
-    pub(crate) buckets: Buckets,
-    pub(crate) closing_order: VecDeque<(u32, u64)>,
+    pub(crate) bitmap_words_per_superblock: u32,
+    pub(crate) superblocks: Vec<SuperblockRecord>,
+    pub(crate) closed_superblocks: ClosedSuperblocks,
+    pub(crate) closed_fifo: VecDeque<(u32, u64)>,
     /// Free superblocks by erase count, the lowest first.
-    pub(crate) free: BTreeSet<(u32, u32)>,
+    pub(crate) free_by_erase_count: BTreeSet<(u32, u32)>,
     /// Free superblocks of the fixed part of the SLC cache.
-    pub(crate) fixed_free: BTreeSet<(u32, u32)>,
+    pub(crate) fixed_cache_free: BTreeSet<(u32, u32)>,
     /// Full superblocks of the SLC cache, in order of closing.
-    pub(crate) cached: VecDeque<u32>,
+    pub(crate) full_cache_superblocks: VecDeque<u32>,
     /// Number of valid mapping units in superblocks that joined the SLC cache.
-    pub(crate) lent_valid: u64,
+    pub(crate) lent_valid_count: u64,
     /// Number of superblocks that joined the SLC cache.
-    pub(crate) dynamic: u32,
+    pub(crate) lent_superblocks: u32,
     /// Open superblock of each write frontier: host streams, garbage collection, wear levelling,
     /// the layer's own, SLC cache.
-    pub(crate) frontiers: Vec<Option<u32>>,
+    pub(crate) open_superblocks: Vec<Option<u32>>,
     /// Position of each write frontier; empty where dies take turns.
-    pub(crate) cursors: Vec<Cursor>,
-    pub(crate) preferred: Option<u32>,
-    pub(crate) collection: Option<Collection>,
+    pub(crate) cursors: Vec<FrontierCursor>,
+    pub(crate) preferred_die: Option<u32>,
+    pub(crate) collection: Option<ActiveCollection>,
     /// Copies of mapping units that were located in the victim at an offset already examined.
-    pub(crate) located: Vec<Copy>,
+    pub(crate) located_copies: Vec<UnitCopy>,
     /// Untouched mapping units of the preconditioning, if these have no addresses.
-    pub(crate) anonymous: Option<Box<Anonymous>>,
+    pub(crate) untouched: Option<Box<UntouchedUnits>>,
     /// End of the logical units that sequential preconditioning wrote. A unit below it is at its
     /// original place while its map entry is 0.
-    pub(crate) in_order: u32,
+    pub(crate) in_order_end: u32,
     /// Changes that a power cut could still lose; `None` unless power cuts are modelled.
-    pub(crate) unsafe_changes: Option<Box<Unsafe>>,
+    pub(crate) undurable_changes: Option<Box<UndurableChanges>>,
     /// Number of copies that host writes have paid for, with fraction.
-    pub(crate) tokens: f64,
+    pub(crate) copies_paid: f64,
     /// Number of host writes since the current collection issued its last copy.
-    pub(crate) unpaid: u32,
+    pub(crate) unpaid_writes: u32,
     /// Number of mapped units, including the layer's own.
-    pub(crate) mapped: u64,
-    pub(crate) system_mapped: u64,
-    pub(crate) clock: u64,
-    pub(crate) traffic: Traffic,
+    pub(crate) mapped_count: u64,
+    pub(crate) system_mapped_count: u64,
+    pub(crate) placed_clock: u64,
+    pub(crate) traffic: ProgrammedUnits,
     pub(crate) random: Pcg64Mcg,
 }
 
@@ -157,7 +157,7 @@ impl Ftl {
     ///
     /// # Errors
     /// When the specification cannot work, with the reason.
-    pub fn fresh(specification: Specification) -> Result<Self, Impossible> {
+    pub fn new_unwritten(specification: Specification) -> Result<Self, ImpossibleSpecification> {
         Self::with_features(specification, Features::default())
     }
 
@@ -168,58 +168,63 @@ impl Ftl {
     pub fn with_features(
         specification: Specification,
         features: Features,
-    ) -> Result<Self, Impossible> {
+    ) -> Result<Self, ImpossibleSpecification> {
         specification.check_with(&features)?;
         let Geometry {
-            superblocks: count,
-            dies,
+            superblock_count: count,
+            die_count: dies,
             ..
         } = specification.geometry;
         let units = specification.geometry.superblock_units();
         let words = units.div_ceil(64);
-        let frontiers =
-            specification.streams + specification.moving_frontiers() + features.frontiers();
+        let frontiers = specification.stream_count
+            + specification.moved_data_frontiers()
+            + features.added_frontier_count();
         let cursors = match features.allocation {
-            Allocation::InTurn => Vec::new(),
-            Allocation::NextFree => vec![Cursor::new(dies); frontiers as usize],
+            DieAllocation::RoundRobin => Vec::new(),
+            DieAllocation::PreferredDie => vec![FrontierCursor::new(dies); frontiers as usize],
         };
         let fixed = features.fixed_superblocks();
-        let mut superblocks = vec![Superblock::ERASED; count as usize];
-        (superblocks.iter_mut().take(fixed as usize)).for_each(|block| block.cached = true);
+        let mut superblocks = vec![SuperblockRecord::ERASED; count as usize];
+        (superblocks.iter_mut().take(fixed as usize)).for_each(|block| block.is_slc = true);
         Ok(Self {
-            units,
-            data_units: features.data_units(units),
-            parity: (features.parity).map(|stripe| Parity::new(stripe, dies)),
+            superblock_units: units,
+            superblock_data_units: features.data_units(units),
+            parity: (features.parity_stripe_programs).map(|stripe| ParityLayout::new(stripe, dies)),
             parity_due: VecDeque::new(),
-            division: Division::new(&specification.geometry),
-            words,
-            map: Entries::new(specification.logical_units + features.system_units),
+            division: GeometryDivision::new(&specification.geometry),
+            bitmap_words_per_superblock: words,
+            map: MapEntries::new(specification.logical_units + features.system_units),
             // Zeroed allocations: memory is used where units are touched.
             reverse: vec![0; units as usize * count as usize],
-            valid: vec![0; words as usize * count as usize],
+            valid_bitmap: vec![0; words as usize * count as usize],
             superblocks,
-            buckets: Buckets::new(specification.policy, count, units),
-            closing_order: VecDeque::new(),
-            free: (fixed..count).map(|superblock| (0, superblock)).collect(),
-            fixed_free: (0..fixed).map(|superblock| (0, superblock)).collect(),
-            cached: VecDeque::new(),
-            lent_valid: 0,
-            dynamic: 0,
-            frontiers: vec![None; frontiers as usize],
+            closed_superblocks: ClosedSuperblocks::new(specification.policy, count, units),
+            closed_fifo: VecDeque::new(),
+            free_by_erase_count: (fixed..count).map(|superblock| (0, superblock)).collect(),
+            fixed_cache_free: (0..fixed).map(|superblock| (0, superblock)).collect(),
+            full_cache_superblocks: VecDeque::new(),
+            lent_valid_count: 0,
+            lent_superblocks: 0,
+            open_superblocks: vec![None; frontiers as usize],
             cursors,
-            preferred: None,
+            preferred_die: None,
             collection: None,
-            located: Vec::new(),
-            anonymous: None,
-            in_order: 0,
-            unsafe_changes: (features.power_cuts)
-                .then(|| Box::new(Unsafe::new(words as usize * count as usize, count))),
-            tokens: 0.0,
-            unpaid: 0,
-            mapped: 0,
-            system_mapped: 0,
-            clock: 0,
-            traffic: Traffic::default(),
+            located_copies: Vec::new(),
+            untouched: None,
+            in_order_end: 0,
+            undurable_changes: (features.tracks_power_cuts).then(|| {
+                Box::new(UndurableChanges::new(
+                    words as usize * count as usize,
+                    count,
+                ))
+            }),
+            copies_paid: 0.0,
+            unpaid_writes: 0,
+            mapped_count: 0,
+            system_mapped_count: 0,
+            placed_clock: 0,
+            traffic: ProgrammedUnits::default(),
             random: Pcg64Mcg::seed_from_u64(specification.seed),
             specification,
             features,
@@ -237,26 +242,26 @@ impl Ftl {
     }
 
     /// Returns the counts of programmed mapping units and erases, by cause.
-    pub fn traffic(&self) -> &Traffic {
+    pub fn traffic(&self) -> &ProgrammedUnits {
         &self.traffic
     }
 
     /// Returns the number of erased superblocks that are not open. Those of the fixed SLC cache do
     /// not count.
     pub fn free_superblocks(&self) -> u32 {
-        self.free.len() as u32
+        self.free_by_erase_count.len() as u32
     }
 
     /// Returns the number of mapped logical units of the host.
-    pub fn mapped_units(&self) -> u64 {
-        self.mapped - self.system_mapped
+    pub fn mapped_host_units(&self) -> u64 {
+        self.mapped_count - self.system_mapped_count
     }
 
     /// Returns the difference between the highest and the lowest erase count. The fixed part of the
     /// SLC cache wears separately and does not count.
-    pub fn wear_spread(&self) -> u32 {
+    pub fn erase_count_spread(&self) -> u32 {
         let fixed = self.features.fixed_superblocks() as usize;
-        let erases = || (self.superblocks[fixed..].iter()).map(|superblock| superblock.erases);
+        let erases = || (self.superblocks[fixed..].iter()).map(|superblock| superblock.erase_count);
         erases().max().unwrap_or(0) - erases().min().unwrap_or(0)
     }
 
@@ -267,49 +272,53 @@ impl Ftl {
     /// [located](Self::locate) first.
     pub fn read(&self, logical: u32) -> Option<u32> {
         assert!(!self.is_untouched(logical), "unit {logical} is not located");
-        self.entry(logical).checked_sub(1)
+        self.effective_entry(logical).checked_sub(1)
     }
 
     /// Places a mapping unit that the host writes to `stream`. The map switches immediately; until
     /// the unit is programmed, the drive's buffer serves reads of it.
     ///
     /// # Errors
-    /// [`Full`] when the write must wait for an erase. Nothing has changed then.
+    /// [`NoFreeSuperblock`] when the write must wait for an erase. Nothing has changed then.
     ///
     /// # Panics
     /// If the drive has no such unit or stream.
-    pub fn write(&mut self, logical: u32, stream: u32) -> Result<Placement, Full> {
-        self.check_request(logical, stream);
-        let cached = match self.features.cache {
-            Some(_) => self.place(self.cache_frontier(), stream, Cause::Host),
+    pub fn write(&mut self, logical: u32, stream: u32) -> Result<Placement, NoFreeSuperblock> {
+        self.assert_request_valid(logical, stream);
+        let cached = match self.features.slc_cache {
+            Some(_) => self.place_unit(self.cache_frontier(), stream, ProgramCause::Host),
             None => None,
         };
         let placement = match cached {
             Some(placement) => placement,
             None => {
-                let placed = self.place(stream as usize, stream, Cause::Host);
-                let placement = placed.ok_or(Full)?;
-                self.traffic.past_cache += u64::from(self.features.cache.is_some());
+                let placed = self.place_unit(stream as usize, stream, ProgramCause::Host);
+                let placement = placed.ok_or(NoFreeSuperblock)?;
+                self.traffic.past_cache_units += u64::from(self.features.slc_cache.is_some());
                 placement
             }
         };
-        self.remap(logical, placement);
+        self.map_to_placement(logical, placement);
         Ok(placement)
     }
 
     /// Places a mapping unit that the host writes to `stream`, bypassing the SLC cache.
     ///
     /// # Errors
-    /// [`Full`] when the write must wait for an erase. Nothing has changed then.
+    /// [`NoFreeSuperblock`] when the write must wait for an erase. Nothing has changed then.
     ///
     /// # Panics
     /// If the drive has no such unit or stream.
-    pub fn write_past_cache(&mut self, logical: u32, stream: u32) -> Result<Placement, Full> {
-        self.check_request(logical, stream);
+    pub fn write_past_cache(
+        &mut self,
+        logical: u32,
+        stream: u32,
+    ) -> Result<Placement, NoFreeSuperblock> {
+        self.assert_request_valid(logical, stream);
         let placement = self
-            .place(stream as usize, stream, Cause::Host)
-            .ok_or(Full)?;
-        self.remap(logical, placement);
+            .place_unit(stream as usize, stream, ProgramCause::Host)
+            .ok_or(NoFreeSuperblock)?;
+        self.map_to_placement(logical, placement);
         Ok(placement)
     }
 
@@ -317,17 +326,17 @@ impl Ftl {
     /// previous version becomes invalid, and garbage collection treats the unit like any other.
     ///
     /// # Errors
-    /// [`Full`] when the write must wait for an erase. Nothing has changed then.
+    /// [`NoFreeSuperblock`] when the write must wait for an erase. Nothing has changed then.
     ///
     /// # Panics
     /// If the drive has no such unit.
-    pub fn write_system(&mut self, index: u32) -> Result<Placement, Full> {
-        let logical = self.system_unit(index);
+    pub fn write_system(&mut self, index: u32) -> Result<Placement, NoFreeSuperblock> {
+        let logical = self.logical_of_system_unit(index);
         let placement = self
-            .place(self.system_frontier(), 0, Cause::Map)
-            .ok_or(Full)?;
-        self.system_mapped += u64::from(self.entry(logical) == 0);
-        self.remap(logical, placement);
+            .place_unit(self.system_frontier(), 0, ProgramCause::MapUpdate)
+            .ok_or(NoFreeSuperblock)?;
+        self.system_mapped_count += u64::from(self.effective_entry(logical) == 0);
+        self.map_to_placement(logical, placement);
         Ok(placement)
     }
 
@@ -336,49 +345,49 @@ impl Ftl {
     /// # Panics
     /// If the drive has no such unit.
     pub fn read_system(&self, index: u32) -> Option<u32> {
-        self.read(self.system_unit(index))
+        self.read(self.logical_of_system_unit(index))
     }
 
-    fn check_request(&self, logical: u32, stream: u32) {
+    fn assert_request_valid(&self, logical: u32, stream: u32) {
         let Specification {
             logical_units,
-            streams,
+            stream_count: streams,
             ..
         } = self.specification;
         assert!(logical < logical_units, "no unit {logical}");
         assert!(stream < streams, "stream {stream} is not open");
     }
 
-    fn system_unit(&self, index: u32) -> u32 {
+    fn logical_of_system_unit(&self, index: u32) -> u32 {
         assert!(index < self.features.system_units, "no unit {index}");
         self.specification.logical_units + index
     }
 
     /// Maps a logical unit to its new place, and closes the superblock if it is full.
-    pub(crate) fn remap(&mut self, logical: u32, placement: Placement) {
+    pub(crate) fn map_to_placement(&mut self, logical: u32, placement: Placement) {
         if self.is_untouched(logical) {
-            self.forget_place(logical);
+            self.invalidate_mapping(logical);
         }
-        self.change(logical, placement.physical + 1);
-        match self.entry(logical).checked_sub(1) {
+        self.record_change(logical, placement.physical + 1);
+        match self.effective_entry(logical).checked_sub(1) {
             Some(old) => self.invalidate(old),
-            None => self.mapped += 1,
+            None => self.mapped_count += 1,
         }
         self.reverse[placement.physical as usize] = logical + 1;
-        self.switch(logical, placement);
+        self.switch_mapping(logical, placement);
         self.pay_for_copies();
         self.close_if_full(placement.superblock);
     }
 
     /// Unmaps an untouched mapping unit. Locates it first if power cuts are modelled, because
     /// recovery may need its old version.
-    fn forget_place(&mut self, logical: u32) {
-        if self.features.power_cuts {
+    fn invalidate_mapping(&mut self, logical: u32) {
+        if self.features.tracks_power_cuts {
             self.locate(logical);
         } else {
             self.drop_untouched(logical);
-            self.map.set(logical, self.unmapped());
-            self.mapped -= 1;
+            self.map.set(logical, self.unmapped_entry());
+            self.mapped_count -= 1;
         }
     }
 
@@ -393,14 +402,14 @@ impl Ftl {
         );
         let untouched = self.is_untouched(logical);
         if untouched {
-            self.forget_place(logical);
+            self.invalidate_mapping(logical);
         }
         let Some(old) = self.read(logical) else {
             return untouched;
         };
-        self.change(logical, 0);
-        self.map.set(logical, self.unmapped());
-        self.mapped -= 1;
+        self.record_change(logical, 0);
+        self.map.set(logical, self.unmapped_entry());
+        self.mapped_count -= 1;
         self.invalidate(old);
         true
     }
@@ -410,70 +419,71 @@ impl Ftl {
     ///
     /// # Panics
     /// If the drive has no such stream.
-    pub fn pad(&mut self, stream: u32) -> Option<Placement> {
-        self.pad_writer(Writer::Host(stream))
+    pub fn pad_program(&mut self, stream: u32) -> Option<Placement> {
+        self.pad_program_of_writer(Writer::Host(stream))
     }
 
-    pub(crate) fn bit(&self, physical: u32) -> (usize, u64) {
-        let (superblock, offset) = self.division.superblock(physical);
+    pub(crate) fn valid_bit(&self, physical: u32) -> (usize, u64) {
+        let (superblock, offset) = self.division.split_by_superblock(physical);
         (
-            (superblock * self.words + offset / 64) as usize,
+            (superblock * self.bitmap_words_per_superblock + offset / 64) as usize,
             1 << (offset % 64),
         )
     }
 
     /// Points the map entry of a logical unit to a place, and marks the place as valid.
-    pub(crate) fn switch(&mut self, logical: u32, placement: Placement) {
+    pub(crate) fn switch_mapping(&mut self, logical: u32, placement: Placement) {
         self.map.set(logical, placement.physical + 1);
-        let (word, bit) = self.bit(placement.physical);
-        self.valid[word] |= bit;
-        self.gain_valid(placement.superblock);
+        let (word, bit) = self.valid_bit(placement.physical);
+        self.valid_bitmap[word] |= bit;
+        self.increment_valid_count(placement.superblock);
     }
 
-    pub(crate) fn gain_valid(&mut self, superblock: u32) {
+    pub(crate) fn increment_valid_count(&mut self, superblock: u32) {
         let block = &mut self.superblocks[superblock as usize];
-        block.valid += 1;
-        if block.cached {
-            self.lent_valid += u64::from(self.is_lent(superblock));
+        block.valid_count += 1;
+        if block.is_slc {
+            self.lent_valid_count += u64::from(self.is_lent_to_cache(superblock));
         }
     }
 
     pub(crate) fn invalidate(&mut self, physical: u32) {
-        let (superblock, offset) = self.division.superblock(physical);
-        let word = superblock * self.words + offset / 64;
-        self.valid[word as usize] &= !(1 << (offset % 64));
-        self.lose_valid(superblock);
+        let (superblock, offset) = self.division.split_by_superblock(physical);
+        let word = superblock * self.bitmap_words_per_superblock + offset / 64;
+        self.valid_bitmap[word as usize] &= !(1 << (offset % 64));
+        self.decrement_valid_count(superblock);
     }
 
-    /// Decrements the valid count of a superblock.
-    pub(crate) fn lose_valid(&mut self, superblock: u32) {
+    pub(crate) fn decrement_valid_count(&mut self, superblock: u32) {
         let block = &mut self.superblocks[superblock as usize];
-        block.valid -= 1;
-        if block.state == State::Closed {
-            let valid = block.valid;
-            self.buckets.lower(superblock, valid);
-        } else if block.cached {
-            self.lent_valid -= u64::from(self.is_lent(superblock));
+        block.valid_count -= 1;
+        if block.state == SuperblockState::Closed {
+            let valid = block.valid_count;
+            self.closed_superblocks.lower_valid_count(superblock, valid);
+        } else if block.is_slc {
+            self.lent_valid_count -= u64::from(self.is_lent_to_cache(superblock));
         }
     }
 
     /// Marks a mapping unit of a full superblock as valid again, for recovery from a power cut.
     pub(crate) fn revalidate(&mut self, logical: u32, physical: u32) {
-        let (superblock, _) = self.division.superblock(physical);
+        let (superblock, _) = self.division.split_by_superblock(physical);
         let block = &self.superblocks[superblock as usize];
-        if block.state == State::Closed {
-            self.buckets.remove(superblock, block.valid);
-            self.buckets.insert(superblock, block.valid + 1);
+        if block.state == SuperblockState::Closed {
+            self.closed_superblocks
+                .remove(superblock, block.valid_count);
+            self.closed_superblocks
+                .insert(superblock, block.valid_count + 1);
         }
-        self.switch(logical, self.placement(physical));
+        self.switch_mapping(logical, self.placement_of_physical(physical));
     }
 
     /// Returns the write frontier that takes data moved out of a superblock of `stream`.
-    pub(crate) fn moving_frontier(&self, stream: u32) -> usize {
+    pub(crate) fn frontier_of_moved_data(&self, stream: u32) -> usize {
         match self.specification.separation {
-            Separation::Mixed => stream as usize,
-            Separation::Apart => self.specification.streams as usize,
-            Separation::ByStream => (self.specification.streams + stream) as usize,
+            DataSeparation::Mixed => stream as usize,
+            DataSeparation::MovedApart => self.specification.stream_count as usize,
+            DataSeparation::ByStream => (self.specification.stream_count + stream) as usize,
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The [`Ftl`] maps logical units (4 KiB) to physical ones, and decides which units to program,
 //! copy and erase. It issues *work*, and the caller reports when that is complete; the duration of
-//! die operations is the caller's matter. [`Instant`] performs all work in no time. [`analytic`]
+//! die operations is the caller's matter. [`UntimedFtl`] performs all work in no time. [`analytic`]
 //! has the published formulas of write amplification.
 
 pub mod analytic;
@@ -29,14 +29,16 @@ mod specification;
 mod steady;
 mod traffic;
 
-pub use collection::{Copied, Copy, Progress};
-pub use conservation::Broken;
-pub use features::{Allocation, Features, SlcCache};
+pub use collection::{CollectionStep, CopyOutcome, UnitCopy};
+pub use conservation::BrokenInvariant;
+pub use features::{DieAllocation, Features, SlcCache};
 pub use frontier::Writer;
-pub use ftl::{Ftl, Full, Placement};
-pub use instant::Instant;
+pub use ftl::{Ftl, NoFreeSuperblock, Placement};
+pub use instant::UntimedFtl;
 pub use map_cache::{Lookup, MapCache};
-pub use past::Past;
-pub use recovery::{Journal, Recovered};
-pub use specification::{Geometry, Impossible, Policy, Separation, Specification};
-pub use traffic::{Cause, Traffic};
+pub use past::PreconditionState;
+pub use recovery::{JournalWrite, PowerCutRecovery};
+pub use specification::{
+    DataSeparation, Geometry, ImpossibleSpecification, Specification, VictimPolicy,
+};
+pub use traffic::{ProgramCause, ProgrammedUnits};

@@ -1,6 +1,6 @@
 //! Map cache: the part of the map in the controller's memory, on drives that do not hold all of it.
 
-const NONE: u32 = u32::MAX;
+const NO_PAGE: u32 = u32::MAX;
 
 /// Result of a lookup in the map cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,25 +15,25 @@ pub enum Lookup {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Page {
-    newer: u32,
-    older: u32,
-    held: bool,
-    changed: bool,
+struct MapPage {
+    newer_page: u32,
+    older_page: u32,
+    is_cached: bool,
+    is_dirty: bool,
 }
 
 /// LRU cache of map pages in memory.
 #[derive(Debug, Clone)]
 pub struct MapCache {
-    pages: Vec<Page>,
-    newest: u32,
-    oldest: u32,
-    held: u32,
-    room: u32,
+    pages: Vec<MapPage>,
+    newest_page: u32,
+    oldest_page: u32,
+    cached_page_count: u32,
+    capacity_pages: u32,
     units_per_page: u32,
-    hits: u64,
-    misses: u64,
-    written_back: u64,
+    hit_count: u64,
+    miss_count: u64,
+    written_back_count: u64,
 }
 
 impl MapCache {
@@ -44,22 +44,22 @@ impl MapCache {
     /// If `room` or `units_per_page` is 0.
     pub fn new(room: u32, units_per_page: u32, logical_units: u32) -> Self {
         assert!(room > 0 && units_per_page > 0);
-        let absent = Page {
-            newer: NONE,
-            older: NONE,
-            held: false,
-            changed: false,
+        let absent = MapPage {
+            newer_page: NO_PAGE,
+            older_page: NO_PAGE,
+            is_cached: false,
+            is_dirty: false,
         };
         Self {
             pages: vec![absent; logical_units.div_ceil(units_per_page) as usize],
-            newest: NONE,
-            oldest: NONE,
-            held: 0,
-            room,
+            newest_page: NO_PAGE,
+            oldest_page: NO_PAGE,
+            cached_page_count: 0,
+            capacity_pages: room,
             units_per_page,
-            hits: 0,
-            misses: 0,
-            written_back: 0,
+            hit_count: 0,
+            miss_count: 0,
+            written_back_count: 0,
         }
     }
 
@@ -67,20 +67,20 @@ impl MapCache {
     ///
     /// # Panics
     /// If the map has no such unit.
-    pub fn look_up(&mut self, logical: u32, change: bool) -> Lookup {
+    pub fn look_up_entry(&mut self, logical: u32, change: bool) -> Lookup {
         let page = self.page_of(logical);
-        let lookup = if self.pages[page as usize].held {
-            self.hits += 1;
-            self.unlink(page);
+        let lookup = if self.pages[page as usize].is_cached {
+            self.hit_count += 1;
+            self.unlink_page(page);
             Lookup::Hit
         } else {
-            self.misses += 1;
+            self.miss_count += 1;
             let written_back = self.make_room();
-            self.held += 1;
+            self.cached_page_count += 1;
             Lookup::Miss { written_back }
         };
-        self.link(page);
-        self.pages[page as usize].changed |= change;
+        self.link_newest(page);
+        self.pages[page as usize].is_dirty |= change;
         lookup
     }
 
@@ -90,7 +90,7 @@ impl MapCache {
     }
 
     /// Returns the number of pages of the entire map.
-    pub fn pages(&self) -> u32 {
+    pub fn page_count(&self) -> u32 {
         self.pages.len() as u32
     }
 
@@ -98,62 +98,66 @@ impl MapCache {
     ///
     /// # Panics
     /// If the map has no such page.
-    pub fn written(&mut self, page: u32) {
-        self.pages[page as usize].changed = false;
+    pub fn mark_written(&mut self, page: u32) {
+        self.pages[page as usize].is_dirty = false;
     }
 
     /// Iterates over the pages in memory that are newer than those in flash, in ascending order.
-    pub fn changed(&self) -> impl Iterator<Item = u32> + '_ {
+    pub fn dirty_pages(&self) -> impl Iterator<Item = u32> + '_ {
         (0..)
             .zip(&self.pages)
-            .filter(|(_, page)| page.changed)
+            .filter(|(_, page)| page.is_dirty)
             .map(|(index, _)| index)
     }
 
     /// Returns the numbers of hits, of misses, and of pages written back to make space.
     pub fn counts(&self) -> (u64, u64, u64) {
-        (self.hits, self.misses, self.written_back)
+        (self.hit_count, self.miss_count, self.written_back_count)
     }
 
     /// Drops the least recently used page if the cache is full, and returns that page if it was
     /// changed.
     fn make_room(&mut self) -> Option<u32> {
-        if self.held < self.room {
+        if self.cached_page_count < self.capacity_pages {
             return None;
         }
-        let oldest = self.oldest;
-        self.unlink(oldest);
-        self.held -= 1;
+        let oldest = self.oldest_page;
+        self.unlink_page(oldest);
+        self.cached_page_count -= 1;
         let page = &mut self.pages[oldest as usize];
-        let changed = std::mem::take(&mut page.changed);
-        self.written_back += u64::from(changed);
+        let changed = std::mem::take(&mut page.is_dirty);
+        self.written_back_count += u64::from(changed);
         changed.then_some(oldest)
     }
 
-    fn link(&mut self, page: u32) {
-        self.pages[page as usize] = Page {
-            newer: NONE,
-            older: self.newest,
-            held: true,
+    fn link_newest(&mut self, page: u32) {
+        self.pages[page as usize] = MapPage {
+            newer_page: NO_PAGE,
+            older_page: self.newest_page,
+            is_cached: true,
             ..self.pages[page as usize]
         };
-        match self.newest {
-            NONE => self.oldest = page,
-            newest => self.pages[newest as usize].newer = page,
+        match self.newest_page {
+            NO_PAGE => self.oldest_page = page,
+            newest => self.pages[newest as usize].newer_page = page,
         }
-        self.newest = page;
+        self.newest_page = page;
     }
 
-    fn unlink(&mut self, page: u32) {
-        let Page { newer, older, .. } = self.pages[page as usize];
+    fn unlink_page(&mut self, page: u32) {
+        let MapPage {
+            newer_page: newer,
+            older_page: older,
+            ..
+        } = self.pages[page as usize];
         match newer {
-            NONE => self.newest = older,
-            newer => self.pages[newer as usize].older = older,
+            NO_PAGE => self.newest_page = older,
+            newer => self.pages[newer as usize].older_page = older,
         }
         match older {
-            NONE => self.oldest = newer,
-            older => self.pages[older as usize].newer = newer,
+            NO_PAGE => self.oldest_page = newer,
+            older => self.pages[older as usize].newer_page = newer,
         }
-        self.pages[page as usize].held = false;
+        self.pages[page as usize].is_cached = false;
     }
 }

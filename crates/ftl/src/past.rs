@@ -1,19 +1,19 @@
 //! Preconditioning: the state of a drive after long writing, built directly.
 
-use crate::anonymous::Anonymous;
-use crate::collection::below;
+use crate::anonymous::UntouchedUnits;
+use crate::collection::draw_below;
 use crate::features::Features;
-use crate::ftl::{Ftl, State, Superblock};
-use crate::shuffled::Shuffled;
-use crate::skew::{self, Class};
+use crate::ftl::{Ftl, SuperblockRecord, SuperblockState};
+use crate::shuffled::ShuffledOrder;
+use crate::skew::{self, AccessClass};
 use crate::small_drive;
-use crate::specification::{Impossible, Policy, Separation, Specification};
-use crate::steady::{self, Steady};
-use crate::traffic::{Cause, Traffic};
+use crate::specification::{DataSeparation, ImpossibleSpecification, Specification, VictimPolicy};
+use crate::steady::{self, SteadyState};
+use crate::traffic::{ProgramCause, ProgrammedUnits};
 
 /// Precondition state: the way a drive was written before the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Past {
+pub enum PreconditionState {
     /// Fresh drive that was never written.
     Fresh,
     /// Drive that was filled once, sequentially.
@@ -41,9 +41,12 @@ impl Ftl {
     ///
     /// # Errors
     /// When the specification cannot work, with the reason.
-    pub fn with_past(specification: Specification, past: Past) -> Result<Self, Impossible> {
+    pub fn new_preconditioned(
+        specification: Specification,
+        past: PreconditionState,
+    ) -> Result<Self, ImpossibleSpecification> {
         let filled = specification.logical_units;
-        Self::written(specification, Features::default(), past, filled)
+        Self::new_preconditioned_with_features(specification, Features::default(), past, filled)
     }
 
     /// Creates a drive with optional features whose first `filled` mapping units have a
@@ -53,72 +56,93 @@ impl Ftl {
     ///
     /// # Errors
     /// When the specification cannot work, with the reason, or has fewer units than `filled`.
-    pub fn written(
+    pub fn new_preconditioned_with_features(
         specification: Specification,
         features: Features,
-        past: Past,
+        past: PreconditionState,
         filled: u32,
-    ) -> Result<Self, Impossible> {
+    ) -> Result<Self, ImpossibleSpecification> {
         let mut ftl = Self::with_features(specification, features)?;
         if filled > specification.logical_units {
-            return Err(Impossible::Overfilled {
+            return Err(ImpossibleSpecification::OverfilledPrecondition {
                 filled,
                 logical: specification.logical_units,
             });
         }
         match past {
-            Past::Fresh => {}
-            Past::Sequential => ftl.write_in_order(filled),
-            Past::Random | Past::HotCold { .. } | Past::Zipf { .. } => {
-                ftl.write_for_long(&skew::classes(past, filled)?, filled)?;
+            PreconditionState::Fresh => {}
+            PreconditionState::Sequential => ftl.precondition_in_order(filled),
+            PreconditionState::Random
+            | PreconditionState::HotCold { .. }
+            | PreconditionState::Zipf { .. } => {
+                ftl.precondition_to_steady_state(&skew::access_classes(past, filled)?, filled)?;
             }
         }
         // Its last program was programmed, however full.
-        ftl.leave_begun();
+        ftl.close_partial_programs();
         // The past is not part of what is counted.
-        ftl.traffic = Traffic::default();
+        ftl.traffic = ProgrammedUnits::default();
         ftl.parity_due.clear();
-        ftl.settle();
+        ftl.settle_preconditioning();
         Ok(ftl)
     }
 
-    fn write_for_long(&mut self, classes: &[Class], filled: u32) -> Result<(), Impossible> {
+    fn precondition_to_steady_state(
+        &mut self,
+        classes: &[AccessClass],
+        filled: u32,
+    ) -> Result<(), ImpossibleSpecification> {
         if filled == 0 {
             return Ok(());
         }
-        let steady = match self.by_formula(filled, classes) {
+        let steady = match self.steady_state_by_formula(filled, classes) {
             Some(steady) => steady,
             None => {
-                let written = self.mean_written(filled, classes);
-                let units = self.data_units;
-                small_drive::steady(&self.specification, units, (filled, written), classes)?
+                let written = self.mean_written_units(filled, classes);
+                let units = self.superblock_data_units;
+                small_drive::simulate_steady_state(
+                    &self.specification,
+                    units,
+                    (filled, written),
+                    classes,
+                )?
             }
         };
-        self.fill_as(&steady, &skew::ends(classes, filled));
+        self.fill_to_steady_state(&steady, &skew::class_ends(classes, filled));
         Ok(())
     }
 
     /// Returns the steady state by formula; `None` where no formula exists.
-    fn by_formula(&mut self, filled: u32, classes: &[Class]) -> Option<Steady> {
-        let (policy, units) = (self.specification.policy, self.data_units);
-        let count = self.closed_by_past();
-        let spare = 1.0 - f64::from(filled) / self.mean_written(filled, classes);
+    fn steady_state_by_formula(
+        &mut self,
+        filled: u32,
+        classes: &[AccessClass],
+    ) -> Option<SteadyState> {
+        let (policy, units) = (self.specification.policy, self.superblock_data_units);
+        let count = self.closed_superblock_count();
+        let spare = 1.0 - f64::from(filled) / self.mean_written_units(filled, classes);
         let victim = steady::victim_share(policy, spare, units, classes);
-        let open = self.frontier_of_past();
-        let fill = open.map(|_| steady::fill_of_open(victim, &mut self.random));
+        let open = self.frontier_left_open();
+        let fill = open.map(|_| steady::draw_open_fill(victim, &mut self.random));
         let written = (f64::from(count) + fill.unwrap_or(0.0)) * f64::from(units);
         let spare = 1.0 - f64::from(filled) / written;
-        let closed = steady::by_formula(policy, spare, units, count, classes)?;
+        let closed = steady::steady_state_by_formula(policy, spare, units, count, classes)?;
         // What is moved is as the newest.
         let open = closed.last().cloned().zip(fill);
-        Some(Steady { closed, open })
+        Some(SteadyState {
+            closed_superblocks: closed,
+            open_superblock: open,
+        })
     }
 
     /// Returns the mean number of mapping units written in superblocks that are not free, at the
     /// time when the host is about to open a superblock.
-    pub(crate) fn mean_written(&self, filled: u32, classes: &[Class]) -> f64 {
-        let (closed, units) = (f64::from(self.closed_by_past()), self.data_units);
-        let open = self.frontier_of_past().map_or(0.0, |_| {
+    pub(crate) fn mean_written_units(&self, filled: u32, classes: &[AccessClass]) -> f64 {
+        let (closed, units) = (
+            f64::from(self.closed_superblock_count()),
+            self.superblock_data_units,
+        );
+        let open = self.frontier_left_open().map_or(0.0, |_| {
             let spare = 1.0 - f64::from(filled) / (closed * f64::from(units));
             let policy = self.specification.policy;
             f64::midpoint(steady::victim_share(policy, spare, units, classes), 1.0)
@@ -129,68 +153,75 @@ impl Ftl {
     /// Returns the write frontier that long preconditioning leaves open: that of moved data. The
     /// host is about to open a superblock, which makes garbage collection due; the drive returns to
     /// this state only when the host has filled that superblock.
-    fn frontier_of_past(&self) -> Option<usize> {
+    fn frontier_left_open(&self) -> Option<usize> {
         match self.specification.separation {
-            Separation::Mixed => None,
-            Separation::Apart | Separation::ByStream => Some(self.moving_frontier(0)),
+            DataSeparation::Mixed => None,
+            DataSeparation::MovedApart | DataSeparation::ByStream => {
+                Some(self.frontier_of_moved_data(0))
+            }
         }
     }
 
     /// Returns the number of superblocks that long preconditioning has closed: all except the open
     /// one, those of the SLC cache, and the free ones.
-    pub(crate) fn closed_by_past(&self) -> u32 {
+    pub(crate) fn closed_superblock_count(&self) -> u32 {
         let specification = &self.specification;
-        specification.geometry.superblocks
+        specification.geometry.superblock_count
             - self.features.fixed_superblocks()
-            - specification.soft_free
-            - u32::from(self.frontier_of_past().is_some())
+            - specification.soft_free_superblocks
+            - u32::from(self.frontier_left_open().is_some())
     }
 
     /// Fills superblocks according to a steady state, with mapping units of classes that end at
     /// `ends`.
-    pub(crate) fn fill_as(&mut self, steady: &Steady, ends: &[u32]) {
-        let closed = self.closed_by_past() as usize;
-        let left = |index: usize| &steady.closed[index * steady.closed.len() / closed];
-        let mut shares: Vec<&[f64]> = (0..closed).map(|it| left(it).shares.as_slice()).collect();
-        let mut rooms = vec![self.data_units; closed];
-        if let Some((left, fill)) = &steady.open {
-            shares.push(&left.shares);
-            rooms.push(self.whole_programs(*fill));
+    pub(crate) fn fill_to_steady_state(&mut self, steady: &SteadyState, ends: &[u32]) {
+        let closed = self.closed_superblock_count() as usize;
+        let left = |index: usize| {
+            &steady.closed_superblocks[index * steady.closed_superblocks.len() / closed]
+        };
+        let mut shares: Vec<&[f64]> = (0..closed)
+            .map(|it| left(it).shares_by_class.as_slice())
+            .collect();
+        let mut rooms = vec![self.superblock_data_units; closed];
+        if let Some((left, fill)) = &steady.open_superblock {
+            shares.push(&left.shares_by_class);
+            rooms.push(self.units_of_whole_programs(*fill));
         }
-        let mut filler = Filler::new(self, ends);
-        let counts = steady::counts(&shares, &rooms, &filler.lengths);
+        let mut filler = SteadyStateFiller::new(self, ends);
+        let counts = steady::units_by_superblock(&shares, &rooms, &filler.class_lengths);
         for (index, (counts, &room)) in counts.into_iter().zip(&rooms).enumerate() {
-            let open = self.frontier_of_past().filter(|_| index >= closed);
+            let open = self.frontier_left_open().filter(|_| index >= closed);
             let frontier = open.unwrap_or(0);
-            match self.features.anonymous {
+            match self.features.anonymous_precondition {
                 true => self.fill_untouched(frontier, room, &counts),
-                false => filler.fill(self, frontier, room, counts),
+                false => filler.fill_superblock(self, frontier, room, counts),
             }
         }
-        if self.specification.policy == Policy::CostBenefit {
-            let ages: Vec<f64> = (0..closed).map(|index| left(index).age).collect();
-            self.set_ages(&ages);
+        if self.specification.policy == VictimPolicy::CostBenefit {
+            let ages: Vec<f64> = (0..closed).map(|index| left(index).age_in_writes).collect();
+            self.set_closing_ages(&ages);
         }
     }
 
     /// Returns the number of units in a share of a superblock, in whole program units.
-    fn whole_programs(&self, share: f64) -> u32 {
-        let program_units = self.specification.geometry.program_units;
-        let units = libm::round(share * f64::from(self.data_units)) as u32;
-        units.min(self.data_units) / program_units * program_units
+    fn units_of_whole_programs(&self, share: f64) -> u32 {
+        let program_units = self.specification.geometry.units_per_program;
+        let units = libm::round(share * f64::from(self.superblock_data_units)) as u32;
+        units.min(self.superblock_data_units) / program_units * program_units
     }
 
     /// Sets the ages of the closed superblocks, the oldest first.
-    fn set_ages(&mut self, ages: &[f64]) {
-        let age = |share: f64| (share * f64::from(self.data_units) * ages.len() as f64) as u64;
+    fn set_closing_ages(&mut self, ages: &[f64]) {
+        let age =
+            |share: f64| (share * f64::from(self.superblock_data_units) * ages.len() as f64) as u64;
         let ages: Vec<u64> = ages.iter().map(|&it| age(it)).collect();
-        let mut closed: Vec<&mut Superblock> = (self.superblocks.iter_mut())
-            .filter(|it| it.state == State::Closed)
+        let mut closed: Vec<&mut SuperblockRecord> = (self.superblocks.iter_mut())
+            .filter(|it| it.state == SuperblockState::Closed)
             .collect();
-        closed.sort_by_key(|it| it.closed_at);
-        self.clock += ages.first().copied().unwrap_or(0);
+        closed.sort_by_key(|it| it.closed_at_clock);
+        self.placed_clock += ages.first().copied().unwrap_or(0);
         for (block, age) in closed.into_iter().zip(ages) {
-            block.closed_at = self.clock - age;
+            block.closed_at_clock = self.placed_clock - age;
         }
     }
 
@@ -199,76 +230,79 @@ impl Ftl {
         if room == 0 {
             return;
         }
-        if room < self.data_units {
-            let place = self.place(frontier, 0, past_cause(frontier));
+        if room < self.superblock_data_units {
+            let place = self.place_unit(frontier, 0, cause_of_frontier(frontier));
             let superblock = place.expect("the reserve is left free").superblock;
             self.add_untouched(superblock, counts);
             for _ in 1..room {
-                self.place(frontier, 0, past_cause(frontier));
+                self.place_unit(frontier, 0, cause_of_frontier(frontier));
             }
             return;
         }
         let superblock = self
-            .open(frontier, 0, past_cause(frontier))
+            .open_superblock(frontier, 0, cause_of_frontier(frontier))
             .expect("the reserve is left free");
-        self.frontiers[frontier] = None;
-        self.clock += u64::from(room);
-        self.superblocks[superblock as usize].written = room;
+        self.open_superblocks[frontier] = None;
+        self.placed_clock += u64::from(room);
+        self.superblocks[superblock as usize].placed_count = room;
         self.add_untouched(superblock, counts);
         self.close_if_full(superblock);
     }
 
     /// Places a mapping unit of the preconditioning; `None` stands for a unit that is no longer
     /// valid.
-    pub(crate) fn place_of_past(&mut self, frontier: usize, logical: Option<u32>) {
+    pub(crate) fn place_preconditioned_unit(&mut self, frontier: usize, logical: Option<u32>) {
         let placement = self
-            .place(frontier, 0, past_cause(frontier))
+            .place_unit(frontier, 0, cause_of_frontier(frontier))
             .expect("the reserve is left free");
         match logical {
-            Some(logical) => self.remap(logical, placement),
+            Some(logical) => self.map_to_placement(logical, placement),
             None => self.close_if_full(placement.superblock),
         }
     }
 }
 
-fn past_cause(frontier: usize) -> Cause {
+fn cause_of_frontier(frontier: usize) -> ProgramCause {
     if frontier == 0 {
-        Cause::Host
+        ProgramCause::Host
     } else {
-        Cause::Collection
+        ProgramCause::GarbageCollection
     }
 }
 
 /// Distribution of the mapping units of random preconditioning over superblocks.
-struct Filler {
+struct SteadyStateFiller {
     /// Number of logical units in each class of the preconditioning.
-    lengths: Vec<u32>,
+    class_lengths: Vec<u32>,
     /// First mapping unit of each class, the random order of its units, and the number of units
     /// already placed.
-    orders: Vec<(u32, Shuffled, u32)>,
+    class_orders: Vec<(u32, ShuffledOrder, u32)>,
 }
 
-impl Filler {
+impl SteadyStateFiller {
     fn new(ftl: &mut Ftl, ends: &[u32]) -> Self {
         let starts = std::iter::once(&0).chain(ends);
         let lengths: Vec<u32> = (starts.clone().zip(ends))
             .map(|(start, end)| end - start)
             .collect();
-        if ftl.features.anonymous {
-            let superblocks = ftl.specification.geometry.superblocks;
-            ftl.anonymous = Some(Box::new(Anonymous::new(superblocks, ends)));
+        if ftl.features.anonymous_precondition {
+            let superblocks = ftl.specification.geometry.superblock_count;
+            ftl.untouched = Some(Box::new(UntouchedUnits::new(superblocks, ends)));
         }
         let orders = (starts.zip(&lengths))
-            .map(|(&start, &length)| (start, Shuffled::new(length.max(1), &mut ftl.random), 0))
+            .map(|(&start, &length)| (start, ShuffledOrder::new(length.max(1), &mut ftl.random), 0))
             .collect();
-        Self { lengths, orders }
+        Self {
+            class_lengths: lengths,
+            class_orders: orders,
+        }
     }
 
     /// Writes `room` mapping units of a write frontier, with a given number of mapped units of each
     /// class at random positions.
-    fn fill(&mut self, ftl: &mut Ftl, frontier: usize, room: u32, mut counts: Vec<u32>) {
+    fn fill_superblock(&mut self, ftl: &mut Ftl, frontier: usize, room: u32, mut counts: Vec<u32>) {
         for place in 0..room {
-            let mut drawn = below(&mut ftl.random, room - place);
+            let mut drawn = draw_below(&mut ftl.random, room - place);
             let class = counts.iter().position(|&count| {
                 let is = drawn < count;
                 drawn = drawn.saturating_sub(count);
@@ -276,11 +310,11 @@ impl Filler {
             });
             let logical = class.map(|class| {
                 counts[class] -= 1;
-                let (start, order, placed) = &mut self.orders[class];
+                let (start, order, placed) = &mut self.class_orders[class];
                 *placed += 1;
-                *start + order.at(*placed - 1)
+                *start + order.number_at(*placed - 1)
             });
-            ftl.place_of_past(frontier, logical);
+            ftl.place_preconditioned_unit(frontier, logical);
         }
     }
 }

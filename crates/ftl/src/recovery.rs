@@ -8,45 +8,45 @@
 
 use std::collections::BTreeMap;
 
-use crate::ftl::{Ftl, Placement, State};
-use crate::specification::Policy;
+use crate::ftl::{Ftl, Placement, SuperblockState};
+use crate::specification::VictimPolicy;
 
 /// Change of a logical unit's place; entry 0 is a trim.
 #[derive(Debug, Clone, Copy)]
-struct Change {
-    number: u64,
+struct MapChange {
+    change_number: u64,
     /// Physical unit + 1 of the new place.
     entry: u32,
 }
 
 /// Logical unit with changes that are not yet in the journal.
 #[derive(Debug, Clone)]
-struct Changed {
+struct UnitChanges {
     /// Map entry that the journal holds.
-    durable: u32,
+    durable_entry: u32,
     /// Changes after the journalled entry, in order.
-    later: Vec<Change>,
+    later_changes: Vec<MapChange>,
 }
 
 /// Changes that a power cut could still lose.
 #[derive(Debug, Clone)]
-pub(crate) struct Unsafe {
-    changed: BTreeMap<u32, Changed>,
+pub(crate) struct UndurableChanges {
+    units_changed: BTreeMap<u32, UnitChanges>,
     /// Number of map changes so far.
-    number: u64,
+    last_change_number: u64,
     /// Bitmap of the physical units that are programmed.
-    programmed: Vec<u64>,
+    programmed_bitmap: Vec<u64>,
     /// Number of invalid mapping units in each superblock that a recovery scan would need.
-    held: Vec<u32>,
+    held_units_by_superblock: Vec<u32>,
 }
 
-impl Unsafe {
+impl UndurableChanges {
     pub(crate) fn new(words: usize, superblocks: u32) -> Self {
         Self {
-            changed: BTreeMap::new(),
-            number: 0,
-            programmed: vec![0; words],
-            held: vec![0; superblocks as usize],
+            units_changed: BTreeMap::new(),
+            last_change_number: 0,
+            programmed_bitmap: vec![0; words],
+            held_units_by_superblock: vec![0; superblocks as usize],
         }
     }
 }
@@ -54,123 +54,135 @@ impl Unsafe {
 /// Journal whose program is in progress. It holds all changes up to its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "a journal is worth nothing until it is told that it was programmed"]
-pub struct Journal {
-    number: u64,
+pub struct JournalWrite {
+    change_number: u64,
 }
 
 /// Loss and scan effort of a power cut.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Recovered {
+pub struct PowerCutRecovery {
     /// Number of logical units whose newest version was lost, so that an older one is back.
-    pub lost: u64,
+    pub lost_writes: u64,
     /// Number of logical units whose trim was lost.
-    pub trims_lost: u64,
+    pub lost_trims: u64,
     /// Number of program units of open superblocks that were scanned.
-    pub scanned: u64,
+    pub scanned_units: u64,
 }
 
 impl Ftl {
     /// Notes a change of a logical unit's place, before the map is updated.
-    pub(crate) fn change(&mut self, logical: u32, entry: u32) {
-        if self.unsafe_changes.is_none() {
+    pub(crate) fn record_change(&mut self, logical: u32, entry: u32) {
+        if self.undurable_changes.is_none() {
             return;
         }
-        let now = self.entry(logical);
-        self.with_hold(logical, entry, |changes| {
-            changes.number += 1;
-            let number = changes.number;
-            let changed = changes.changed.entry(logical).or_insert_with(|| Changed {
-                durable: now,
-                later: Vec::new(),
+        let now = self.effective_entry(logical);
+        self.update_hold(logical, entry, |changes| {
+            changes.last_change_number += 1;
+            let number = changes.last_change_number;
+            let changed = changes
+                .units_changed
+                .entry(logical)
+                .or_insert_with(|| UnitChanges {
+                    durable_entry: now,
+                    later_changes: Vec::new(),
+                });
+            changed.later_changes.push(MapChange {
+                change_number: number,
+                entry,
             });
-            changed.later.push(Change { number, entry });
         });
     }
 
     /// Alters the record of a logical unit, whose map entry will be `entry`, and updates the counts
     /// of units that recovery needs.
-    fn with_hold(&mut self, logical: u32, entry: u32, alter: impl FnOnce(&mut Unsafe)) {
-        let before = self.holds(logical, self.entry(logical));
-        let changes = self.unsafe_changes.as_mut().expect("power cuts count");
+    fn update_hold(&mut self, logical: u32, entry: u32, alter: impl FnOnce(&mut UndurableChanges)) {
+        let before = self.superblock_held_by(logical, self.effective_entry(logical));
+        let changes = self.undurable_changes.as_mut().expect("power cuts count");
         alter(changes);
-        let after = self.holds(logical, entry);
-        let changes = self.unsafe_changes.as_mut().expect("power cuts count");
+        let after = self.superblock_held_by(logical, entry);
+        let changes = self.undurable_changes.as_mut().expect("power cuts count");
         if let Some(superblock) = before {
-            changes.held[superblock as usize] -= 1;
+            changes.held_units_by_superblock[superblock as usize] -= 1;
         }
         if let Some(superblock) = after {
-            changes.held[superblock as usize] += 1;
+            changes.held_units_by_superblock[superblock as usize] += 1;
         }
     }
 
     /// Returns the superblock that must not be erased because recovery would find the logical unit
     /// there, although the map says `entry`. A trim too must be journalled before its unit is
     /// erased; otherwise an older version could come back.
-    fn holds(&self, logical: u32, entry: u32) -> Option<u32> {
-        let changes = self.unsafe_changes.as_ref()?;
-        let found = self.found(changes, changes.changed.get(&logical)?);
-        (found != 0 && found != entry).then(|| self.division.superblock(found - 1).0)
+    fn superblock_held_by(&self, logical: u32, entry: u32) -> Option<u32> {
+        let changes = self.undurable_changes.as_ref()?;
+        let found = self.entry_after_power_cut(changes, changes.units_changed.get(&logical)?);
+        (found != 0 && found != entry).then(|| self.division.split_by_superblock(found - 1).0)
     }
 
     /// Returns the map entry that recovery would find: the newest programmed version, or else the
     /// journalled one.
-    fn found(&self, changes: &Unsafe, changed: &Changed) -> u32 {
-        (changed.later.iter().rev())
+    fn entry_after_power_cut(&self, changes: &UndurableChanges, changed: &UnitChanges) -> u32 {
+        (changed.later_changes.iter().rev())
             .map(|change| change.entry)
             .find(|&entry| entry != 0 && self.is_programmed(changes, entry))
-            .unwrap_or(changed.durable)
+            .unwrap_or(changed.durable_entry)
     }
 
-    fn is_programmed(&self, changes: &Unsafe, entry: u32) -> bool {
-        let (word, bit) = self.bit(entry - 1);
-        changes.programmed[word] & bit != 0
+    fn is_programmed(&self, changes: &UndurableChanges, entry: u32) -> bool {
+        let (word, bit) = self.valid_bit(entry - 1);
+        changes.programmed_bitmap[word] & bit != 0
     }
 
     /// Tests whether recovery from a power cut now could need an invalid mapping unit of the
     /// superblock, or whether programs of the superblock are in progress.
     pub(crate) fn is_held(&self, superblock: u32) -> bool {
-        let Some(changes) = &self.unsafe_changes else {
+        let Some(changes) = &self.undurable_changes else {
             return false;
         };
-        let words = superblock as usize * self.words as usize;
-        let programmed: u32 = (changes.programmed[words..words + self.words as usize].iter())
-            .map(|word| word.count_ones())
-            .sum();
-        changes.held[superblock as usize] > 0 || programmed < self.capacity(superblock)
+        let words = superblock as usize * self.bitmap_words_per_superblock as usize;
+        let programmed: u32 = (changes.programmed_bitmap
+            [words..words + self.bitmap_words_per_superblock as usize]
+            .iter())
+        .map(|word| word.count_ones())
+        .sum();
+        changes.held_units_by_superblock[superblock as usize] > 0
+            || programmed < self.capacity_units(superblock)
     }
 
     /// Reports that the device has programmed the program unit of a placement, for host data or the
     /// layer's own. Required if power cuts are modelled; otherwise without effect.
-    pub fn programmed(&mut self, placement: Placement) {
-        if self.unsafe_changes.is_none() {
+    pub fn complete_program(&mut self, placement: Placement) {
+        if self.undurable_changes.is_none() {
             return;
         }
         let program_units = self.program_units(placement.superblock);
-        let first = placement.physical - placement.physical % self.units % program_units;
+        let first = placement.physical - placement.physical % self.superblock_units % program_units;
         for physical in first..first + program_units {
-            self.programmed_unit(physical);
+            self.complete_unit_program(physical);
         }
     }
 
-    pub(crate) fn programmed_unit(&mut self, physical: u32) {
-        let (word, bit) = self.bit(physical);
+    pub(crate) fn complete_unit_program(&mut self, physical: u32) {
+        let (word, bit) = self.valid_bit(physical);
         match (
-            self.owner(physical).checked_sub(1),
-            &mut self.unsafe_changes,
+            self.reverse_entry(physical).checked_sub(1),
+            &mut self.undurable_changes,
         ) {
             (_, None) => {}
-            (None, Some(changes)) => changes.programmed[word] |= bit,
+            (None, Some(changes)) => changes.programmed_bitmap[word] |= bit,
             (Some(logical), Some(_)) => {
-                let entry = self.entry(logical);
-                self.with_hold(logical, entry, |changes| changes.programmed[word] |= bit);
+                let entry = self.effective_entry(logical);
+                self.update_hold(logical, entry, |changes| {
+                    changes.programmed_bitmap[word] |= bit
+                });
             }
         }
     }
 
-    pub(crate) fn forget_programs(&mut self, superblock: u32) {
-        let words = superblock as usize * self.words as usize;
-        if let Some(changes) = &mut self.unsafe_changes {
-            changes.programmed[words..words + self.words as usize].fill(0);
+    pub(crate) fn clear_programmed_units(&mut self, superblock: u32) {
+        let words = superblock as usize * self.bitmap_words_per_superblock as usize;
+        if let Some(changes) = &mut self.undurable_changes {
+            changes.programmed_bitmap[words..words + self.bitmap_words_per_superblock as usize]
+                .fill(0);
         }
     }
 
@@ -179,10 +191,10 @@ impl Ftl {
     ///
     /// # Panics
     /// If the drive's features do not model power cuts.
-    pub fn begin_journal(&self) -> Journal {
-        let changes = self.unsafe_changes.as_ref().expect("power cuts count");
-        Journal {
-            number: changes.number,
+    pub fn begin_journal(&self) -> JournalWrite {
+        let changes = self.undurable_changes.as_ref().expect("power cuts count");
+        JournalWrite {
+            change_number: changes.last_change_number,
         }
     }
 
@@ -190,32 +202,36 @@ impl Ftl {
     ///
     /// # Panics
     /// If the drive's features do not model power cuts.
-    pub fn journalled(&mut self, journal: Journal) {
-        let changes = self.unsafe_changes.as_ref().expect("power cuts count");
-        let logicals: Vec<u32> = changes.changed.keys().copied().collect();
+    pub fn complete_journal(&mut self, journal: JournalWrite) {
+        let changes = self.undurable_changes.as_ref().expect("power cuts count");
+        let logicals: Vec<u32> = changes.units_changed.keys().copied().collect();
         for logical in logicals {
-            let changed = &changes_of(self).changed[&logical];
-            let held = |change: &Change| {
-                change.number <= journal.number
-                    && (change.entry == 0 || self.is_programmed(changes_of(self), change.entry))
+            let changed = &undurable_changes_of(self).units_changed[&logical];
+            let held = |change: &MapChange| {
+                change.change_number <= journal.change_number
+                    && (change.entry == 0
+                        || self.is_programmed(undurable_changes_of(self), change.entry))
             };
-            let Some(index) = changed.later.iter().rposition(held) else {
+            let Some(index) = changed.later_changes.iter().rposition(held) else {
                 continue;
             };
-            self.with_hold(logical, self.entry(logical), |changes| {
-                let changed = changes.changed.get_mut(&logical).expect("it was there");
-                changed.durable = changed.later[index].entry;
-                changed.later.drain(..=index);
-                if changed.later.is_empty() {
-                    changes.changed.remove(&logical);
+            self.update_hold(logical, self.effective_entry(logical), |changes| {
+                let changed = changes
+                    .units_changed
+                    .get_mut(&logical)
+                    .expect("it was there");
+                changed.durable_entry = changed.later_changes[index].entry;
+                changed.later_changes.drain(..=index);
+                if changed.later_changes.is_empty() {
+                    changes.units_changed.remove(&logical);
                 }
             });
         }
     }
 
     /// Returns the number of logical units with changes that are in no journal.
-    pub fn unjournalled(&self) -> usize {
-        (self.unsafe_changes.as_ref()).map_or(0, |changes| changes.changed.len())
+    pub fn unjournalled_unit_count(&self) -> usize {
+        (self.undurable_changes.as_ref()).map_or(0, |changes| changes.units_changed.len())
     }
 
     /// Cuts the power and restores it. With `protection`, buffered data are still programmed;
@@ -224,112 +240,115 @@ impl Ftl {
     ///
     /// # Panics
     /// Without protection, if the drive's features do not model power cuts.
-    pub fn power_cut(&mut self, protection: bool) -> Recovered {
-        let mut recovered = Recovered {
-            scanned: self.scanned(),
-            ..Recovered::default()
+    pub fn recover_from_power_cut(&mut self, protection: bool) -> PowerCutRecovery {
+        let mut recovered = PowerCutRecovery {
+            scanned_units: self.units_to_scan(),
+            ..PowerCutRecovery::default()
         };
         self.abandon_collection();
         if !protection {
-            let changes = self.unsafe_changes.as_ref().expect("power cuts count");
-            let found: Vec<(u32, u32)> = (changes.changed.iter())
-                .map(|(&logical, changed)| (logical, self.found(changes, changed)))
+            let changes = self.undurable_changes.as_ref().expect("power cuts count");
+            let found: Vec<(u32, u32)> = (changes.units_changed.iter())
+                .map(|(&logical, changed)| (logical, self.entry_after_power_cut(changes, changed)))
                 .collect();
-            self.unsafe_changes = None;
+            self.undurable_changes = None;
             for (logical, entry) in found {
-                self.bring_back(logical, entry, &mut recovered);
+                self.restore_entry(logical, entry, &mut recovered);
             }
         }
-        self.leave_begun();
-        self.settle();
+        self.close_partial_programs();
+        self.settle_preconditioning();
         recovered
     }
 
-    fn bring_back(&mut self, logical: u32, entry: u32, recovered: &mut Recovered) {
-        let now = self.entry(logical);
+    fn restore_entry(&mut self, logical: u32, entry: u32, recovered: &mut PowerCutRecovery) {
+        let now = self.effective_entry(logical);
         if now == entry {
             return;
         }
         match now {
-            0 => recovered.trims_lost += 1,
-            _ => recovered.lost += 1,
+            0 => recovered.lost_trims += 1,
+            _ => recovered.lost_writes += 1,
         }
         if let Some(physical) = now.checked_sub(1) {
             self.invalidate(physical);
         }
-        self.map.set(logical, self.unmapped());
+        self.map.set(logical, self.unmapped_entry());
         if let Some(physical) = entry.checked_sub(1) {
             self.revalidate(logical, physical);
         }
         let system = u64::from(logical >= self.specification.logical_units);
         let (is, was) = (u64::from(entry != 0), u64::from(now != 0));
-        self.mapped = self.mapped + is - was;
-        self.system_mapped = self.system_mapped + is * system - was * system;
+        self.mapped_count = self.mapped_count + is - was;
+        self.system_mapped_count = self.system_mapped_count + is * system - was * system;
     }
 
     /// Returns the number of program units begun in open superblocks, which recovery scans.
-    fn scanned(&self) -> u64 {
-        (self.frontiers.iter().flatten())
+    fn units_to_scan(&self) -> u64 {
+        (self.open_superblocks.iter().flatten())
             .map(|&open| {
-                let written = self.superblocks[open as usize].written;
+                let written = self.superblocks[open as usize].placed_count;
                 u64::from(written.div_ceil(self.program_units(open)))
             })
             .sum()
     }
 
     fn abandon_collection(&mut self) {
-        self.located.clear();
-        self.forget_untouched_copies();
+        self.located_copies.clear();
+        self.discard_untouched_copies();
         if let Some(collection) = self.collection.take() {
-            let superblock = collection.superblock;
+            let superblock = collection.victim;
             let block = &mut self.superblocks[superblock as usize];
-            if block.cached {
-                self.recache(superblock);
+            if block.is_slc {
+                self.return_to_cache(superblock);
             } else {
-                block.state = State::Closed;
-                self.buckets.insert(superblock, block.valid);
-                if self.specification.policy == Policy::Fifo {
-                    self.closing_order.push_front((superblock, block.closed_at));
+                block.state = SuperblockState::Closed;
+                self.closed_superblocks
+                    .insert(superblock, block.valid_count);
+                if self.specification.policy == VictimPolicy::OldestFirst {
+                    self.closed_fifo
+                        .push_front((superblock, block.closed_at_clock));
                 }
             }
         }
         for superblock in 0..self.superblocks.len() as u32 {
             let block = &mut self.superblocks[superblock as usize];
-            if block.pending > 0 {
-                block.pending = 0;
+            if block.unprogrammed_copies > 0 {
+                block.unprogrammed_copies = 0;
                 self.close_if_full(superblock);
             }
         }
     }
 
     /// Pads the begun program unit of each write frontier, so that no frontier continues in it.
-    pub(crate) fn leave_begun(&mut self) {
-        for frontier in 0..self.frontiers.len() {
-            self.pad_frontier(frontier);
+    pub(crate) fn close_partial_programs(&mut self) {
+        for frontier in 0..self.open_superblocks.len() {
+            self.pad_program_of_frontier(frontier);
         }
     }
 
     /// Marks all placed mapping units as programmed and durable.
-    pub(crate) fn settle(&mut self) {
-        if !self.features.power_cuts {
+    pub(crate) fn settle_preconditioning(&mut self) {
+        if !self.features.tracks_power_cuts {
             return;
         }
-        let mut settled = Unsafe::new(self.valid.len(), self.superblocks.len() as u32);
+        let mut settled =
+            UndurableChanges::new(self.valid_bitmap.len(), self.superblocks.len() as u32);
         for (superblock, block) in (0..).zip(&self.superblocks) {
-            if block.written == 0 {
+            if block.placed_count == 0 {
                 continue;
             }
-            for offset in 0..self.units {
-                if self.has_place(superblock, offset) {
-                    let (word, bit) = self.bit(superblock * self.units + offset);
-                    settled.programmed[word] |= bit;
+            for offset in 0..self.superblock_units {
+                if self.is_unit_placed(superblock, offset) {
+                    let (word, bit) = self.valid_bit(superblock * self.superblock_units + offset);
+                    settled.programmed_bitmap[word] |= bit;
                 }
             }
         }
-        self.unsafe_changes = Some(Box::new(settled));
+        self.undurable_changes = Some(Box::new(settled));
     }
 }
 
-fn changes_of(ftl: &Ftl) -> &Unsafe {
-    ftl.unsafe_changes.as_ref().expect("power cuts count")
+fn undurable_changes_of(ftl: &Ftl) -> &UndurableChanges {
+    ftl.undurable_changes.as_ref().expect("power cuts count")
 }

@@ -2,11 +2,11 @@
 
 /// Cause for which a mapping unit was programmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cause {
+pub enum ProgramCause {
     /// The host wrote the programmed mapping unit.
     Host,
     /// Garbage collection moved the programmed mapping unit.
-    Collection,
+    GarbageCollection,
     /// Static wear levelling moved the programmed mapping unit.
     WearLevelling,
     /// The mapping unit was folded out of the SLC cache.
@@ -14,74 +14,77 @@ pub enum Cause {
     /// The mapping unit was refreshed: rewritten because of its age or its number of reads.
     Refresh,
     /// The mapping unit belongs to the layer's own map or journal.
-    Map,
+    MapUpdate,
     /// The unit pads a program unit that had to be programmed.
     Padding,
 }
 
 /// Counts of programmed mapping units by cause, and of erased superblocks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Traffic {
+pub struct ProgrammedUnits {
     /// Number of mapping units that the host wrote.
-    pub host: u64,
+    pub host_units: u64,
     /// Number of host units that bypassed the SLC cache because it was full.
-    pub past_cache: u64,
+    pub past_cache_units: u64,
     /// Number of mapping units that garbage collection moved.
-    pub collection: u64,
+    pub collection_units: u64,
     /// Number of mapping units that static wear levelling moved.
-    pub wear_levelling: u64,
+    pub wear_levelling_units: u64,
     /// Number of mapping units folded out of the SLC cache.
-    pub folding: u64,
+    pub folding_units: u64,
     /// Number of mapping units that were refreshed.
-    pub refresh: u64,
+    pub refresh_units: u64,
     /// Number of mapping units of the layer's own map and journal.
-    pub map: u64,
+    pub map_units: u64,
     /// Number of units that padded a program unit.
-    pub padding: u64,
+    pub padding_units: u64,
     /// Number of parity units.
-    pub parity: u64,
+    pub parity_units: u64,
     /// Number of superblocks that were erased.
-    pub erases: u64,
+    pub erase_count: u64,
 }
 
-impl Traffic {
-    pub(crate) fn add(&mut self, cause: Cause) {
+impl ProgrammedUnits {
+    pub(crate) fn count_unit(&mut self, cause: ProgramCause) {
         match cause {
-            Cause::Host => self.host += 1,
-            Cause::Collection => self.collection += 1,
-            Cause::WearLevelling => self.wear_levelling += 1,
-            Cause::Folding => self.folding += 1,
-            Cause::Refresh => self.refresh += 1,
-            Cause::Map => self.map += 1,
-            Cause::Padding => self.padding += 1,
+            ProgramCause::Host => self.host_units += 1,
+            ProgramCause::GarbageCollection => self.collection_units += 1,
+            ProgramCause::WearLevelling => self.wear_levelling_units += 1,
+            ProgramCause::Folding => self.folding_units += 1,
+            ProgramCause::Refresh => self.refresh_units += 1,
+            ProgramCause::MapUpdate => self.map_units += 1,
+            ProgramCause::Padding => self.padding_units += 1,
         }
     }
 
     /// Returns the number of all programmed mapping units.
-    pub fn programmed(&self) -> u64 {
-        let moved = self.collection + self.wear_levelling + self.folding + self.refresh;
-        self.host + moved + self.map + self.padding + self.parity
+    pub fn programmed_units(&self) -> u64 {
+        let moved = self.collection_units
+            + self.wear_levelling_units
+            + self.folding_units
+            + self.refresh_units;
+        self.host_units + moved + self.map_units + self.padding_units + self.parity_units
     }
 
     /// Returns the write amplification: mapping units programmed per unit that the host wrote. NaN
     /// if the host wrote none.
-    pub fn amplification(&self) -> f64 {
-        self.programmed() as f64 / self.host as f64
+    pub fn write_amplification(&self) -> f64 {
+        self.programmed_units() as f64 / self.host_units as f64
     }
 
     /// Returns the counts since an earlier state.
-    pub fn since(&self, earlier: &Self) -> Self {
+    pub fn traffic_since(&self, earlier: &Self) -> Self {
         Self {
-            host: self.host - earlier.host,
-            past_cache: self.past_cache - earlier.past_cache,
-            collection: self.collection - earlier.collection,
-            wear_levelling: self.wear_levelling - earlier.wear_levelling,
-            folding: self.folding - earlier.folding,
-            refresh: self.refresh - earlier.refresh,
-            map: self.map - earlier.map,
-            padding: self.padding - earlier.padding,
-            parity: self.parity - earlier.parity,
-            erases: self.erases - earlier.erases,
+            host_units: self.host_units - earlier.host_units,
+            past_cache_units: self.past_cache_units - earlier.past_cache_units,
+            collection_units: self.collection_units - earlier.collection_units,
+            wear_levelling_units: self.wear_levelling_units - earlier.wear_levelling_units,
+            folding_units: self.folding_units - earlier.folding_units,
+            refresh_units: self.refresh_units - earlier.refresh_units,
+            map_units: self.map_units - earlier.map_units,
+            padding_units: self.padding_units - earlier.padding_units,
+            parity_units: self.parity_units - earlier.parity_units,
+            erase_count: self.erase_count - earlier.erase_count,
         }
     }
 }

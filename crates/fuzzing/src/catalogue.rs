@@ -2,8 +2,8 @@
 
 use crate::{FuzzBody, FuzzTarget, to_byte_inputs, to_text};
 use diskperf_catalogue::{Catalogue, Component, Errors, ResolvedSystem, Setting};
-use diskperf_machine::Budget;
-use diskperf_machine::specification::Specification;
+use diskperf_machine::RunBudget;
+use diskperf_machine::specification::MachineSpecification;
 
 /// Input for the catalogue reader: an entry of the kind that the first byte selects.
 pub(crate) const ENTRY: FuzzTarget = FuzzTarget {
@@ -56,10 +56,10 @@ pub(crate) const SETTING: FuzzTarget = FuzzTarget {
 const SYSTEM: &str = "vax780-sc780-eagle";
 
 fn read_system(system: Result<ResolvedSystem, Errors>) {
-    match system.and_then(Specification::read) {
+    match system.and_then(MachineSpecification::read_machine) {
         Ok((specification, _)) => {
-            let memory = specification.memory(specification.volumes.len());
-            if let Err(exceeded) = memory.within(Budget::USUAL) {
+            let memory = specification.memory_requirement(specification.volumes.len());
+            if let Err(exceeded) = memory.require_within_budget(RunBudget::DEFAULT) {
                 let _ = exceeded.to_string();
             }
         }

@@ -2,7 +2,7 @@
 //! of their events.
 
 use crate::FuzzTarget;
-use diskperf_system::host::block_events::paged;
+use diskperf_system::host::block_events::parse_pages;
 
 /// Input for the page parser: a page description, three event descriptions and a page, separated by
 /// zero bytes.
@@ -34,7 +34,7 @@ fn parse_event_pages(bytes: &[u8]) {
     let mut text = || String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();
     let texts: [String; 4] = std::array::from_fn(|_| text());
     let page = parts.next().unwrap_or_default();
-    if let Err(error) = paged(texts.each_ref().map(String::as_str), page) {
+    if let Err(error) = parse_pages(texts.each_ref().map(String::as_str), page) {
         assert!(!error.is_empty());
     }
 }

@@ -52,7 +52,7 @@ pub(crate) const MOUNTS: FuzzTarget = FuzzTarget {
 fn parse_event_lines(bytes: &[u8]) {
     let number = |minor| DeviceNumber { major: 254, minor };
     let numbers = BTreeMap::from([(number(0), 0), (number(1), 0), (number(16), 1)]);
-    if let Err(error) = block_events::told(bytes, &numbers, "dpio-1") {
+    if let Err(error) = block_events::parse_recorded_events(bytes, &numbers, "dpio-1") {
         assert!(!error.to_string().is_empty());
     }
 }
@@ -72,11 +72,11 @@ fn event_seeds() -> Vec<Vec<u8>> {
 }
 
 fn parse_mounts(bytes: &[u8]) {
-    match Mounts::parse(bytes) {
+    match Mounts::parse_mounts(bytes) {
         Ok(mounts) => {
             for mount in mounts.iter() {
-                let _ = mount.all_options();
-                assert!(mounts.inside(&mount.mount_point).count() > 0);
+                let _ = mount.combined_options();
+                assert!(mounts.mounts_inside(&mount.mount_point).count() > 0);
             }
         }
         Err(error) => assert!(!error.to_string().is_empty()),

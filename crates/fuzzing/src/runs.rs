@@ -175,10 +175,10 @@ fn make_store_row_body() -> FuzzBody {
 
 fn sample_run() -> Run {
     let experiment = Experiment {
-        workload: Workload::Named("read_8192".to_owned()),
+        workload: Workload::NamedSuite("read_8192".to_owned()),
         targets: vec![PathBuf::from("vax780-sc780-eagle")],
-        size: SizeChoice::Bytes(64 << 10),
-        repetitions: Some(2),
+        size_choice: SizeChoice::SizeBytes(64 << 10),
+        repetition_count: Some(2),
         label: Some("a label".to_owned()),
         ..Experiment::default()
     };
@@ -192,7 +192,7 @@ fn sample_run() -> Run {
     );
     let mut run = executed.run;
     // Texts of the catalogue are most of a document.
-    if let Some(model) = &mut run.model {
+    if let Some(model) = &mut run.model_information {
         model.catalogue.clear();
     }
     run

@@ -10,7 +10,7 @@ use diskperf_catalogue::Catalogue;
 use diskperf_laboratory::LaboratoryError;
 use diskperf_laboratory::crew::{ThreadCrew, available_threads};
 use diskperf_models::adaptive::{
-    AdaptiveWorkload, DESIGN_SEEDS, HELD_OUT_SEED, LOOK_DISTANCES, Policy, TABLE_PREAMBLE,
+    AdaptiveWorkload, CachePolicy, DESIGN_SEEDS, HELD_OUT_SEED, LOOK_DISTANCES, TABLE_PREAMBLE,
     WorkloadSet, changing_workloads, design_workloads, draw_workloads, render_table,
 };
 use diskperf_models::model::load_catalogue;
@@ -76,7 +76,7 @@ fn print(word: &str) -> Result<(), LaboratoryError> {
     if word == "seed" {
         print!("{TABLE_PREAMBLE}");
     }
-    let policies = Policy::all(&LOOK_DISTANCES);
+    let policies = CachePolicy::all_effective(&LOOK_DISTANCES);
     let threads = ThreadCrew(available_threads());
     let done = AtomicUsize::new(0);
     let mut set = WorkloadSet::run_set(

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 /// Bytes that each program moves: enough for indirect blocks and for a controller's
 /// cache to fill.
-const SIZE: SizeChoice = SizeChoice::Bytes(512 << 10);
+const SIZE: SizeChoice = SizeChoice::SizeBytes(512 << 10);
 const SEEDS: [u64; 2] = [1983, 2026];
 
 /// FNV-1a, of all that is written to it.
@@ -54,11 +54,11 @@ impl Observer for Silent {
 
 fn experiment(suite: &str, system: &str, (drives, seed): (u32, u64)) -> Experiment {
     Experiment {
-        workload: Workload::Named(suite.to_owned()),
+        workload: Workload::NamedSuite(suite.to_owned()),
         targets: vec![system.into()],
-        drives: Some(drives),
-        size: SIZE,
-        repetitions: Some(2),
+        drive_count: Some(drives),
+        size_choice: SIZE,
+        repetition_count: Some(2),
         seed,
         ..Experiment::default()
     }
@@ -76,12 +76,12 @@ fn run_of(plan: &Plan) -> Result<Run, String> {
 
 /// The numbers of a request, whatever they are kept in.
 fn numbers(of: &TracedRequest) -> impl Debug + '_ {
-    let on_disk = of.on_disk().unwrap_or_default();
+    let on_disk = of.disk_position().unwrap_or_default();
     let on_disk = (on_disk.cylinder, on_disk.head, on_disk.slot, on_disk.slots);
     (
-        (of.drive, of.sector, of.sectors, of.purpose),
+        (of.drive_index, of.sector, of.sector_count, of.purpose),
         on_disk,
-        (of.issued, &of.spans, &of.uses),
+        (of.issued_at, &of.spans, &of.buffer_uses),
     )
 }
 
@@ -91,8 +91,12 @@ fn hash_of_trace(trace: &Trace) -> u64 {
         &requests,
         &trace.drives,
         &trace.processes,
-        &trace.handlers,
-        (&trace.controllers, &trace.busy, &trace.ticks),
+        &trace.handler_work,
+        (
+            &trace.controller_kinds,
+            &trace.busy_samples,
+            &trace.clock_ticks,
+        ),
     ))
 }
 
@@ -134,7 +138,7 @@ fn every_suite(whole: bool) {
     let catalogue = load_catalogue(None).expect("the catalogue");
     let seeds = if whole { &SEEDS[..] } else { &SEEDS[..1] };
     for system in catalogue.system_names() {
-        for (suite, _) in &Suite::all() {
+        for (suite, _) in &Suite::list_suites() {
             for drives in [1, 2] {
                 for seed in seeds {
                     // Not every suite runs on every system, nor on two drives.

@@ -19,7 +19,7 @@ fn main() {
     let mut word = || words.next().expect("one_run PROGRAM SYSTEM CALLS");
     let (program, system, calls) = (word(), word(), word());
     let experiment = Experiment {
-        workload: Workload::Named(program),
+        workload: Workload::NamedSuite(program),
         targets: vec![PathBuf::from(system)],
         ..Experiment::default()
     };

@@ -18,11 +18,11 @@ use crate::plan::{HostPlan, Plan, format_step_title, plan as plan_run};
 use crate::recorder::RunRecorder;
 use contest::DecisionQuestion;
 use diskperf_analysis::statistics::interleaved::DecisionLimits;
-use diskperf_battery::Step;
+use diskperf_battery::SuiteStep;
 use diskperf_models::LaboratoryError;
 use diskperf_models::Observer;
-use diskperf_system::host::hook::Hook;
-use diskperf_timeline::{Arm, Experiment, Run, SizeChoice, World};
+use diskperf_system::host::hook::HookCommand;
+use diskperf_timeline::{ComparisonVariant, Experiment, MeasuredWorld, Run, SizeChoice};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -88,17 +88,17 @@ pub fn plan(request: AbRequest) -> Result<AbPlan, LaboratoryError> {
     let [a, b] = request.sides.each_ref();
     if [a, b]
         .iter()
-        .any(|side| side.experiment.until_steady.is_some())
+        .any(|side| side.experiment.steady_rule.is_some())
     {
         return Err(no_steady_state_error());
     }
     let mut plans = [
-        plan_variant(Arm::A, &a.experiment)?,
-        plan_variant(Arm::B, &b.experiment)?,
+        plan_variant(ComparisonVariant::A, &a.experiment)?,
+        plan_variant(ComparisonVariant::B, &b.experiment)?,
     ];
     for plan in &mut plans {
         if let Plan::Host(plan) = plan {
-            plan.suite.protocol.repetitions =
+            plan.suite.default_protocol.repetition_count =
                 request.block_count.unwrap_or(ESTIMATED_BLOCK_COUNT) + 1;
             plan.repeats_disturbed = false;
         }
@@ -120,23 +120,25 @@ pub fn repeat_experiment(run: &Run) -> Result<Experiment, LaboratoryError> {
     let Some(kept) = &run.experiment else {
         return Err(LaboratoryError::Request(format!(
             "run {} has no stored options, because diskperf {} made it: write its options instead",
-            run.id, run.version
+            run.run_id, run.program_version
         )));
     };
     let sizes = run.results.iter();
     let mut experiment = Experiment {
-        sizes: sizes.map(|one| (one.key(), one.size_bytes)).collect(),
-        repetitions: None,
+        size_by_program: sizes
+            .map(|one| (one.result_key(), one.size_bytes))
+            .collect(),
+        repetition_count: None,
         destroy_data_on: Vec::new(),
         label: None,
         ..kept.clone()
     };
     let places = run.environment.places.iter();
     let places: Vec<PathBuf> = places.map(|place| place.path.clone().into()).collect();
-    if run.world == World::Host && places.len() >= experiment.targets.len() {
+    if run.world == MeasuredWorld::Host && places.len() >= experiment.targets.len() {
         let (targets, others) = places.split_at(experiment.targets.len());
         experiment.targets = targets.to_vec();
-        experiment.other = others.first().cloned();
+        experiment.second_target = others.first().cloned();
     }
     Ok(experiment)
 }
@@ -147,29 +149,29 @@ pub fn repeat_experiment(run: &Run) -> Result<Experiment, LaboratoryError> {
 pub fn apply_earlier(earlier: Experiment, asked: Experiment) -> Experiment {
     let settings = earlier.settings.into_iter().chain(asked.settings);
     Experiment {
-        repetitions: asked.repetitions,
-        until_steady: asked.until_steady,
+        repetition_count: asked.repetition_count,
+        steady_rule: asked.steady_rule,
         targets: match asked.targets.is_empty() {
             true => earlier.targets,
             false => asked.targets,
         },
-        size: match asked.size {
-            SizeChoice::Auto => earlier.size,
+        size_choice: match asked.size_choice {
+            SizeChoice::AutomaticSize => earlier.size_choice,
             chosen => chosen,
         },
         settings: settings.collect(),
         destroy_data_on: asked.destroy_data_on,
-        ignore_signature: asked.ignore_signature,
+        ignores_signature: asked.ignores_signature,
         label: asked.label,
         ..earlier
     }
 }
 
 /// Name of an arm of an A/B measurement, as the user sees it.
-pub(crate) fn variant_name(arm: Arm) -> &'static str {
+pub(crate) fn variant_name(arm: ComparisonVariant) -> &'static str {
     match arm {
-        Arm::A => "A",
-        Arm::B => "B",
+        ComparisonVariant::A => "A",
+        ComparisonVariant::B => "B",
     }
 }
 
@@ -180,7 +182,7 @@ pub fn no_steady_state_error() -> LaboratoryError {
     )
 }
 
-fn plan_variant(arm: Arm, experiment: &Experiment) -> Result<Plan, LaboratoryError> {
+fn plan_variant(arm: ComparisonVariant, experiment: &Experiment) -> Result<Plan, LaboratoryError> {
     let name = variant_name(arm);
     let mut plans = plan_run(experiment).map_err(|error| match error {
         LaboratoryError::Request(text) => LaboratoryError::Request(format!("{name}: {text}")),
@@ -190,7 +192,7 @@ fn plan_variant(arm: Arm, experiment: &Experiment) -> Result<Plan, LaboratoryErr
         (Some(Plan::Host(plan)), true) if plan.fresh_filesystems.len() > 1 => {
             Err(LaboratoryError::Request(format!(
                 "{name}: a file system of each block size makes two runs: say which, as --fresh {}:block_bytes={}",
-                plan.fresh_filesystems[0].kind, plan.fresh_filesystems[0].block_bytes
+                plan.fresh_filesystems[0].filesystem_kind, plan.fresh_filesystems[0].block_bytes
             )))
         }
         (Some(plan), true) => match plan.space_shortage() {
@@ -232,15 +234,18 @@ fn check_worlds(request: &AbRequest, plans: &[Plan; 2]) -> Result<(), Laboratory
 /// step by step.
 fn check_programs(plans: &[Plan; 2]) -> Result<(), LaboratoryError> {
     let [a, b] = plans.each_ref().map(|plan| plan.suite().steps.as_slice());
-    let names = |step: &Step| -> Vec<&'static str> {
-        step.jobs.iter().map(|job| job.program.name()).collect()
+    let names = |step: &SuiteStep| -> Vec<&'static str> {
+        step.parallel_jobs
+            .iter()
+            .map(|job| job.program.name())
+            .collect()
     };
-    let same = |(a, b): (&Step, &Step)| names(a) == names(b);
+    let same = |(a, b): (&SuiteStep, &SuiteStep)| names(a) == names(b);
     let alike = a.iter().zip(b).take_while(|pair| same(*pair)).count();
     if alike == a.len() && alike == b.len() {
         return Ok(());
     }
-    let at = |steps: &[Step]| {
+    let at = |steps: &[SuiteStep]| {
         steps
             .get(alike)
             .map_or("nothing".to_owned(), format_step_title)
@@ -288,7 +293,10 @@ impl AbPlan {
     /// Describes the planned writes, their places and the duration of the A/B measurement.
     pub fn describe(&self) -> String {
         let mut text = String::new();
-        for (arm, plan) in [Arm::A, Arm::B].into_iter().zip(&self.plans) {
+        for (arm, plan) in [ComparisonVariant::A, ComparisonVariant::B]
+            .into_iter()
+            .zip(&self.plans)
+        {
             text += &format!(
                 "{}: {}\n",
                 variant_name(arm),
@@ -318,12 +326,12 @@ impl AbPlan {
         text
     }
 
-    fn list_hooks(&self) -> [Option<Hook>; 2] {
+    fn list_hooks(&self) -> [Option<HookCommand>; 2] {
         let [a, b] = self.request.sides.each_ref();
         let hook = |side: &AbVariant, option| {
             side.before_command
                 .clone()
-                .map(|line| Hook::new(option, line))
+                .map(|line| HookCommand::new(option, line))
         };
         [hook(a, OPTIONS[0]), hook(b, OPTIONS[1])]
     }

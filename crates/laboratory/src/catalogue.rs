@@ -2,7 +2,7 @@
 //! figures.
 
 use diskperf_analysis::interleave::TrackFormat;
-use diskperf_battery::program::nearest;
+use diskperf_battery::program::nearest_name;
 use diskperf_catalogue::{Catalogue, Component, Parameter, Setting};
 use diskperf_device::disk::device::{Disk, DiskSpecification};
 use diskperf_device::disk::layout::{Layout, ZoneSpecification};
@@ -236,7 +236,7 @@ fn find_in_systems(
     }
     let setting = [Setting {
         path: component.name().to_owned(),
-        text: name.to_owned(),
+        value_text: name.to_owned(),
     }];
     let mut refused = Vec::new();
     for system in &names {
@@ -268,7 +268,7 @@ pub fn find_track_format(
 ) -> Result<TrackFormat, LaboratoryError> {
     let known = catalogue.component_names(Component::Drive);
     if !known.iter().any(|drive| drive == name) {
-        let near = nearest(name, known.iter().map(String::as_str));
+        let near = nearest_name(name, known.iter().map(String::as_str));
         let remedy = near.map_or_else(
             || "`diskperf list drives` shows what there is".to_owned(),
             |near| format!("did you mean `{near}`?"),
@@ -284,9 +284,9 @@ pub fn find_track_format(
     let geometry = &drive.mechanics.geometry;
     let sectors = geometry.sectors_per_track(cylinder);
     Ok(TrackFormat {
-        rpm: drive.rpm,
+        rpm: drive.revolutions_per_minute,
         sectors_per_track: sectors,
-        spare_sectors_per_track: geometry.slots(cylinder) - sectors,
+        spare_sectors_per_track: geometry.slots_per_track(cylinder) - sectors,
         sector_bytes: geometry.sector_bytes(),
     })
 }
@@ -338,10 +338,14 @@ fn build_disk_figures(of: &DiskSpecification) -> DriveFigures {
                 of.link.bytes_per_s / 1e6,
                 "MB/s",
             ),
-            ("mean seek of the curve", seek.average_time().millis(), "ms"),
+            (
+                "mean seek of the curve",
+                seek.average_time().as_millis(),
+                "ms",
+            ),
             ("mean rotational latency", revolution_ms / 2.0, "ms"),
         ],
-        seek_curve: sample_seek_curve(tracks, |distance| seek.time_over(distance).millis()),
+        seek_curve: sample_seek_curve(tracks, |distance| seek.time_over(distance).as_millis()),
         zones,
     }
 }
@@ -383,8 +387,8 @@ fn sample_seek_curve(cylinders: u32, time_ms: impl Fn(u32) -> f64) -> Vec<(u32, 
 
 fn build_drive_figures((drive, cylinder): (&MechanismSpecification, u32)) -> DriveFigures {
     let geometry = &drive.mechanics.geometry;
-    let seek = &drive.mechanics.seek;
-    let rpm = drive.rpm;
+    let seek = &drive.mechanics.seek_curve;
+    let rpm = drive.revolutions_per_minute;
     let revolution_ms = 60_000.0 / rpm;
     let sectors = geometry.sectors_per_track(cylinder);
     let track_bytes = f64::from(sectors) * f64::from(geometry.sector_bytes());
@@ -395,11 +399,15 @@ fn build_drive_figures((drive, cylinder): (&MechanismSpecification, u32)) -> Dri
             ("revolution", revolution_ms, "ms"),
             ("track", track_bytes / 1024.0, "KB"),
             ("media rate over a track", media_rate / 1e6, "MB/s"),
-            ("mean seek of the curve", seek.average_time().millis(), "ms"),
+            (
+                "mean seek of the curve",
+                seek.average_time().as_millis(),
+                "ms",
+            ),
             ("mean rotational latency", revolution_ms / 2.0, "ms"),
         ],
         seek_curve: sample_seek_curve(geometry.cylinders(), |distance| {
-            seek.time_over(distance).millis()
+            seek.time_over(distance).as_millis()
         }),
         zones: Vec::new(),
     }

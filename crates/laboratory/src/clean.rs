@@ -9,12 +9,12 @@
 
 use diskperf_models::LaboratoryError;
 use diskperf_store::{NotedWorkspace, Store};
-pub use diskperf_system::host::answer;
 use diskperf_system::host::device::BlockDevice;
 use diskperf_system::host::output_file::AbandonedOutput;
-use diskperf_system::host::workspace::{Workspace, orphaned_loops};
+use diskperf_system::host::workspace::{Workspace, find_orphaned_loops};
+pub use diskperf_system::host::write_answer;
 use diskperf_system::host::{block_events, is_root, mounts, queue_settings};
-use diskperf_timeline::Place;
+use diskperf_timeline::TargetDescription;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::ErrorKind;
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 /// Reports whether a run of this process has a folder now. A signal handler may call it.
 pub fn has_any_workspace() -> bool {
-    Workspace::exists()
+    Workspace::has_workspace()
 }
 
 /// Options of a cleaning: directories to search, and what to do with leftovers.
@@ -48,9 +48,10 @@ pub enum Leftover {
     /// Directory of a killed server of a drive, with its socket.
     Server(PathBuf),
     /// A changed queue setting of a disk.
-    DeviceSetting(queue_settings::PutBack),
+    DeviceSetting(queue_settings::RestoredSetting),
     /// A loop device whose image file was removed.
     LoopDevice {
+        /// Path of the loop device.
         device: PathBuf,
         /// Path that the loop device's removed image file had.
         image: PathBuf,
@@ -165,21 +166,21 @@ pub fn clean(
         let place = noted.path.parent();
         places.extend(
             place
-                .filter(|_| Workspace::could_be(&noted.path))
+                .filter(|_| Workspace::may_be_workspace(&noted.path))
                 .map(Path::to_owned),
         );
     }
     for place in &places {
         clean_directory(place, cleaning, &mut cleaned);
     }
-    for orphan in orphaned_loops() {
+    for orphan in find_orphaned_loops() {
         let leftover = Leftover::LoopDevice {
             device: orphan.device().to_owned(),
-            image: orphan.image().to_owned(),
+            image: orphan.image_path().to_owned(),
         };
-        cleaned.finish(cleaning, leftover, || orphan.detach());
+        cleaned.finish(cleaning, leftover, || orphan.detach_device());
     }
-    for instance in block_events::abandoned() {
+    for instance in block_events::find_abandoned_instances() {
         let leftover = Leftover::TraceInstance(instance.path());
         cleaned.finish(cleaning, leftover, || instance.remove());
     }
@@ -204,12 +205,12 @@ fn clean_directory(place: &Path, cleaning: &CleanRequest, cleaned: &mut CleanOut
     };
     for abandoned in found {
         let leftover = Leftover::WorkspaceFolder(abandoned.path().to_owned());
-        match abandoned.obstacle() {
+        match abandoned.removal_obstacle() {
             Some(error) => cleaned.failures.push(error.to_string()),
             None => cleaned.finish(cleaning, leftover, || abandoned.remove()),
         }
     }
-    match AbandonedOutput::find(place) {
+    match AbandonedOutput::find_in_directory(place) {
         Ok(found) => {
             for output in found {
                 let leftover = Leftover::PartialOutput(output.path().to_owned());
@@ -227,9 +228,11 @@ const SETTINGS_NOTED_MESSAGE: &str = "a `diskperf tune` of root has noted disk s
 
 /// Returns a note for each setting of these places' disks that a killed `diskperf tune` has left
 /// changed. A run measures the changed settings.
-pub(crate) fn list_settings_left<'a>(places: impl Iterator<Item = &'a Place>) -> Vec<String> {
+pub(crate) fn list_settings_left<'a>(
+    places: impl Iterator<Item = &'a TargetDescription>,
+) -> Vec<String> {
     if !is_root() {
-        let noted = queue_settings::any_noted();
+        let noted = queue_settings::has_any_note();
         return noted
             .then(|| SETTINGS_NOTED_MESSAGE.to_owned())
             .into_iter()
@@ -240,22 +243,26 @@ pub(crate) fn list_settings_left<'a>(places: impl Iterator<Item = &'a Place>) ->
         disks.extend(place.devices.iter().map(|disk| disk.name.clone()));
         let path = Path::new(&place.path);
         for found in [
-            BlockDevice::read_ahead_of(path),
-            BlockDevice::scheduled_for(path),
+            BlockDevice::read_ahead_devices(path),
+            BlockDevice::scheduler_devices(path),
         ] {
             let found = found.unwrap_or_default();
             disks.extend(found.iter().map(|disk| disk.name().to_owned()));
         }
     }
     let mut found = Vec::new();
-    for left in queue_settings::abandoned().into_iter().flatten().flatten() {
-        for (was, now) in left.changed() {
-            if disks.contains(&was.disk) {
+    for left in queue_settings::find_abandoned_queues()
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        for (was, now) in left.settings_to_restore() {
+            if disks.contains(&was.disk_name) {
                 found.push(format!(
                     "{} of {} is {now}, and was {} before a `diskperf tune` that was killed changed it: the figures are those of {now}; `diskperf clean` puts it back",
-                    was.key.name(),
-                    was.disk,
-                    was.value
+                    was.setting_key.key_name(),
+                    was.disk_name,
+                    was.original_value
                 ));
             }
         }
@@ -265,12 +272,12 @@ pub(crate) fn list_settings_left<'a>(places: impl Iterator<Item = &'a Place>) ->
 
 fn put_settings_back(cleaning: &CleanRequest, cleaned: &mut CleanOutcome) {
     if !is_root() {
-        if queue_settings::any_noted() {
+        if queue_settings::has_any_note() {
             cleaned.notes.push(SETTINGS_NOTED_MESSAGE.to_owned());
         }
         return;
     }
-    let left = match queue_settings::abandoned() {
+    let left = match queue_settings::find_abandoned_queues() {
         Ok(left) => left,
         Err(error) => {
             cleaned.failures.push(error.to_string());
@@ -285,10 +292,10 @@ fn put_settings_back(cleaning: &CleanRequest, cleaned: &mut CleanOutcome) {
                 continue;
             }
         };
-        let (path, settings) = (left.path().to_owned(), left.settings().to_vec());
+        let (path, settings) = (left.path().to_owned(), left.noted_settings().to_vec());
         let outcome = match cleaning.is_dry_run {
             true => Ok(()),
-            false => left.put_back(),
+            false => left.restore_and_remove_note(),
         };
         match outcome {
             Ok(()) => cleaned
@@ -341,7 +348,7 @@ enum WorkspaceFate {
 }
 
 fn workspace_fate(noted: &NotedWorkspace) -> WorkspaceFate {
-    if !Workspace::could_be(&noted.path) {
+    if !Workspace::may_be_workspace(&noted.path) {
         // No run has noted it.
         return WorkspaceFate::Gone;
     }
@@ -359,7 +366,7 @@ fn workspace_fate(noted: &NotedWorkspace) -> WorkspaceFate {
             false => WorkspaceFate::Gone,
         };
     };
-    match mounts::filesystem_of(nearest) {
+    match mounts::filesystem_type_of(nearest) {
         Ok(now) if now == *filesystem => WorkspaceFate::Gone,
         _ => WorkspaceFate::Unreachable,
     }

@@ -121,7 +121,7 @@ fn crash_in(
     stop: &AtomicBool,
     observer: &mut dyn CrashObserver,
 ) -> Result<CrashReport, LaboratoryError> {
-    let jobs = match options.filesystem.kind {
+    let jobs = match options.filesystem.filesystem_kind {
         // Its kernel tells file systems by a number that all media share.
         FreshKind::Btrfs => 1,
         _ => options.jobs.max(1),

@@ -10,8 +10,8 @@ use diskperf_system::host::device::{BlockDevice, TrafficMeter};
 use diskperf_system::host::fresh::{FreshError, FreshFilesystem, FreshSpec};
 use diskperf_system::host::safety::{ClaimedDevice, claim_for_writing};
 use diskperf_system::host::workspace::{Workspace, WorkspaceError};
-use diskperf_system::host::{DrivePort, Ports, environment};
-use diskperf_timeline::{FRESH_NOTE, SizeChoice};
+use diskperf_system::host::{DrivePort, HostPorts, environment};
+use diskperf_timeline::{FRESH_NOTE_PREFIX, SizeChoice};
 use std::io;
 use std::path::PathBuf;
 
@@ -30,9 +30,9 @@ impl OpenDrives {
         recorder: &mut RunRecorder,
         left: &mut Vec<String>,
     ) -> Result<(), LaboratoryError> {
-        let needed_bytes = match plan.experiment.size {
-            SizeChoice::Bytes(size_bytes) => Some(plan.total_file_bytes(size_bytes)),
-            SizeChoice::Auto => None,
+        let needed_bytes = match plan.experiment.size_choice {
+            SizeChoice::SizeBytes(size_bytes) => Some(plan.total_file_bytes(size_bytes)),
+            SizeChoice::AutomaticSize => None,
         };
         let targets = plan.targets.iter().map(|target| (target, fresh));
         let other = plan.other_target.iter().map(|target| (target, None));
@@ -112,7 +112,7 @@ impl OpenDrive {
                 // free space at most, as files would be.
                 let payload_bytes =
                     needed_bytes.unwrap_or(FRESH_FILESYSTEM_BYTES.min(target.pilot_bytes()));
-                match FreshFilesystem::make(&workspace, spec, payload_bytes) {
+                match FreshFilesystem::make_filesystem_image(&workspace, spec, payload_bytes) {
                     Ok(fresh) => Ok(Self::from_fresh_filesystem(fresh, workspace, spec)),
                     Err(error) => {
                         remove_workspace(workspace, recorder, left);
@@ -135,10 +135,14 @@ impl OpenDrive {
             pilot_bytes: target.pilot_bytes(),
             notes: describe_cache_below(device)
                 .into_iter()
-                .chain(claim.as_ref().and_then(ClaimedDevice::note))
+                .chain(
+                    claim
+                        .as_ref()
+                        .and_then(ClaimedDevice::undetermined_facts_note),
+                )
                 .collect(),
             traffic_meters: open_meters(&device.whole_disk().into_iter().collect::<Vec<_>>()),
-            block_devices: device.own_queues().unwrap_or_default(),
+            block_devices: device.request_queues_of_device().unwrap_or_default(),
             backing: DriveBacking::BlockDevice {
                 device: device.clone(),
                 claim,
@@ -163,9 +167,10 @@ impl OpenDrive {
             pilot_bytes: target.pilot_bytes(),
             notes: Vec::new(),
             traffic_meters: open_meters(
-                &BlockDevice::of_directory(&target.resolved_path).unwrap_or_default(),
+                &BlockDevice::devices_of_directory(&target.resolved_path).unwrap_or_default(),
             ),
-            block_devices: BlockDevice::queues_under(&target.resolved_path).unwrap_or_default(),
+            block_devices: BlockDevice::request_queues_under(&target.resolved_path)
+                .unwrap_or_default(),
             backing: DriveBacking::ExistingFile(target.resolved_path.clone()),
         }
     }
@@ -176,9 +181,9 @@ impl OpenDrive {
             pilot_bytes: target.pilot_bytes(),
             notes: Vec::new(),
             traffic_meters: open_meters(
-                &BlockDevice::of_directory(workspace.path()).unwrap_or_default(),
+                &BlockDevice::devices_of_directory(workspace.path()).unwrap_or_default(),
             ),
-            block_devices: BlockDevice::queues_under(workspace.path()).unwrap_or_default(),
+            block_devices: BlockDevice::request_queues_under(workspace.path()).unwrap_or_default(),
             backing: DriveBacking::Folder(workspace),
         }
     }
@@ -188,14 +193,14 @@ impl OpenDrive {
         workspace: Workspace,
         spec: &FreshSpec,
     ) -> Self {
-        let directory = fresh.directory().to_owned();
-        let mounted = environment::place(&directory)
+        let directory = fresh.mounted_directory().to_owned();
+        let mounted = environment::describe_target(&directory)
             .filesystem
             .unwrap_or_default();
         let mut notes = fresh.notes().to_vec();
         notes.push(format!(
-            "{FRESH_NOTE}{} with blocks of {} bytes{}, mounted {}",
-            fresh.kind(),
+            "{FRESH_NOTE_PREFIX}{} with blocks of {} bytes{}, mounted {}",
+            fresh.filesystem_kind(),
             fresh.block_bytes(),
             match spec.mkfs_arguments.as_slice() {
                 [] => String::new(),
@@ -204,12 +209,14 @@ impl OpenDrive {
             mounted.mount_options,
         ));
         Self {
-            filesystem: format!("{}/{}", fresh.kind(), fresh.block_bytes()),
+            filesystem: format!("{}/{}", fresh.filesystem_kind(), fresh.block_bytes()),
             // Nobody else writes there.
             pilot_bytes: mounted.available_bytes / 2,
             notes,
-            traffic_meters: open_meters(&BlockDevice::of_directory(&directory).unwrap_or_default()),
-            block_devices: BlockDevice::queues_under(&directory).unwrap_or_default(),
+            traffic_meters: open_meters(
+                &BlockDevice::devices_of_directory(&directory).unwrap_or_default(),
+            ),
+            block_devices: BlockDevice::request_queues_under(&directory).unwrap_or_default(),
             backing: DriveBacking::FreshFilesystem(Box::new(fresh), workspace),
         }
     }
@@ -224,7 +231,7 @@ impl OpenDrive {
     }
 
     /// Adds this drive as the next one of a worker.
-    pub(crate) fn add_to_ports(&self, ports: &mut Ports) -> io::Result<()> {
+    pub(crate) fn add_to_ports(&self, ports: &mut HostPorts) -> io::Result<()> {
         match &self.backing {
             DriveBacking::Folder(workspace) => {
                 ports
@@ -234,14 +241,20 @@ impl OpenDrive {
             DriveBacking::FreshFilesystem(filesystem, _) => {
                 ports.directories.push(filesystem.open_directory()?)
             }
-            DriveBacking::BlockDevice { device, claim } => ports.drives.push(DrivePort::Device {
-                device: device.clone(),
-                writable: claim.is_some(),
-            }),
-            DriveBacking::ExistingFile(path) => ports.drives.push(DrivePort::File(path.clone())),
-            DriveBacking::NullDevice(length_bytes) => ports.drives.push(DrivePort::Null {
-                length_bytes: *length_bytes,
-            }),
+            DriveBacking::BlockDevice { device, claim } => {
+                ports.drive_ports.push(DrivePort::Device {
+                    device: device.clone(),
+                    writable: claim.is_some(),
+                })
+            }
+            DriveBacking::ExistingFile(path) => {
+                ports.drive_ports.push(DrivePort::RegularFile(path.clone()))
+            }
+            DriveBacking::NullDevice(length_bytes) => {
+                ports.drive_ports.push(DrivePort::NullDrive {
+                    length_bytes: *length_bytes,
+                })
+            }
         }
         Ok(())
     }
@@ -273,10 +286,10 @@ impl OpenDrive {
                 Ok(())
             }
             DriveBacking::FreshFilesystem(filesystem, workspace) => {
-                let finished = filesystem.finish();
+                let finished = filesystem.unmount_and_check();
                 remove_workspace(workspace, recorder, left);
                 match finished.map_err(LaboratoryError::work)? {
-                    report if report.clean() => Ok(()),
+                    report if report.is_clean() => Ok(()),
                     report => Err(LaboratoryError::work(report)),
                 }
             }
@@ -289,7 +302,9 @@ fn remove_workspace(workspace: Workspace, recorder: &mut RunRecorder, left: &mut
     match workspace.remove() {
         Ok(()) => recorder.forget_workspace(&path),
         // These have their own remedy.
-        Err(error @ (WorkspaceError::MountedInside { .. } | WorkspaceError::Replaced { .. })) => {
+        Err(
+            error @ (WorkspaceError::MountedInside { .. } | WorkspaceError::FolderReplaced { .. }),
+        ) => {
             left.push(error.to_string());
         }
         Err(error) => left.push(format!(
@@ -303,7 +318,7 @@ fn remove_workspace(workspace: Workspace, recorder: &mut RunRecorder, left: &mut
 /// request, a failure while it is made is not.
 fn fresh_error(error: FreshError) -> LaboratoryError {
     match error {
-        FreshError::NotRoot | FreshError::Spec(_) | FreshError::Workspace(_) => {
+        FreshError::NotRoot | FreshError::InvalidSpec(_) | FreshError::WorkspaceFailed(_) => {
             LaboratoryError::request(error)
         }
         _ => LaboratoryError::work(error),
@@ -327,7 +342,7 @@ fn open_workspace(
 /// device's own pages does not reach.
 fn describe_cache_below(device: &BlockDevice) -> Option<String> {
     let file = device.backing_file()?;
-    let direct = std::fs::read_to_string(device.sysfs().join("loop/dio"));
+    let direct = std::fs::read_to_string(device.sysfs_path().join("loop/dio"));
     if direct.is_ok_and(|direct| direct.trim() == "1") {
         return None;
     }
@@ -341,6 +356,6 @@ fn describe_cache_below(device: &BlockDevice) -> Option<String> {
 fn open_meters(disks: &[BlockDevice]) -> Vec<TrafficMeter> {
     disks
         .iter()
-        .filter_map(|disk| TrafficMeter::open(disk).ok())
+        .filter_map(|disk| TrafficMeter::open_meter(disk).ok())
         .collect()
 }

@@ -9,7 +9,7 @@ use crate::plan::{HostPlan, ModelPlan, Plan, format_step_title, list_titles};
 use crate::recorder::RunRecorder;
 use crate::repetition::HostRig;
 use diskperf_analysis::interference;
-use diskperf_battery::{Companies, Earlier, Job, Step, Suite};
+use diskperf_battery::{EarlierSteps, Suite, SuiteJob, SuiteStep, WorkerGroups};
 use diskperf_models::LaboratoryError;
 use diskperf_models::measured::{
     JobTask, describe_engine_fallback, describe_late_arrivals, describe_stagger, list_end_notes,
@@ -21,7 +21,7 @@ use diskperf_models::model::run::{
 use diskperf_models::rig::{MeasurementRig, RigSetup, RigWork, repeat_work};
 use diskperf_models::{Observer, ObserverEvent, RecordedEvent};
 use diskperf_system::host::fresh::{FreshSpec, enter_private_mounts};
-use diskperf_system::host::{Clock, environment};
+use diskperf_system::host::{CallClock, environment};
 use diskperf_timeline::{Environment, Nanoseconds, ProgramResult, Repetition, Run, RunState};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,7 +46,7 @@ pub fn execute(
 ) -> ExecutionOutcome {
     match plan {
         Plan::Host(plan) => {
-            let clock = Clock::calibrated();
+            let clock = CallClock::new_calibrated();
             let of = (&plan.suite, plan.fresh_filesystems.len().max(1));
             let mut execution = Execution::from_plan(of, new_run(plan, clock), observer, recorder);
             let error = execution.run_on_storage(plan, clock, stop).err();
@@ -72,7 +72,7 @@ pub fn execute(
 /// stored.
 pub(crate) fn execute_on_open_drives(
     (plan, drives): (&HostPlan, &OpenDrives),
-    clock: Clock,
+    clock: CallClock,
     stop: &Arc<AtomicBool>,
     observer: &mut dyn Observer,
 ) -> Result<Vec<ProgramResult>, LaboratoryError> {
@@ -111,7 +111,7 @@ struct Execution<'a> {
     step_count: usize,
     steps_begun: usize,
     /// Progress of the steps that have ended on the current rig.
-    earlier_repetitions: Earlier,
+    earlier_repetitions: EarlierSteps,
     leftovers: Vec<String>,
     /// Titles and errors of jobs that failed while others continued.
     failed_programs: Vec<(String, String)>,
@@ -131,7 +131,7 @@ impl<'a> Execution<'a> {
             suite,
             step_count: suite.steps.len() * rigs,
             steps_begun: 0,
-            earlier_repetitions: Earlier::default(),
+            earlier_repetitions: EarlierSteps::default(),
             leftovers: Vec::new(),
             failed_programs: Vec::new(),
             run: Run {
@@ -196,10 +196,10 @@ impl<'a> Execution<'a> {
         &mut self,
         rig: &impl MeasurementRig,
         stand: &RigSetup,
-        mut size: impl FnMut(&Job, &mut dyn Observer) -> Result<u64, LaboratoryError>,
+        mut size: impl FnMut(&SuiteJob, &mut dyn Observer) -> Result<u64, LaboratoryError>,
     ) -> Result<(), LaboratoryError> {
         let suite = self.suite;
-        self.earlier_repetitions = Earlier::default();
+        self.earlier_repetitions = EarlierSteps::default();
         for step in &suite.steps {
             self.observer.handle_event(ObserverEvent::StepStarted {
                 title: &format_step_title(step),
@@ -208,7 +208,7 @@ impl<'a> Execution<'a> {
             });
             self.steps_begun += 1;
             let mut sizes_bytes = Vec::new();
-            for job in &step.jobs {
+            for job in &step.parallel_jobs {
                 sizes_bytes.push(size(job, self.observer)?);
             }
             self.run_step(rig, stand, (step, &sizes_bytes))?;
@@ -221,21 +221,21 @@ impl<'a> Execution<'a> {
         &mut self,
         rig: &impl MeasurementRig,
         stand: &RigSetup,
-        (step, sizes_bytes): (&Step, &[u64]),
+        (step, sizes_bytes): (&SuiteStep, &[u64]),
     ) -> Result<(), LaboratoryError> {
         let titles = list_titles(step);
-        let mut tasks = JobTask::list_of_step(step, (&titles, sizes_bytes), self.run.cache);
+        let mut tasks = JobTask::list_of_step(step, (&titles, sizes_bytes), self.run.cache_mode);
         for task in &mut tasks {
             task.keeps_others_on_failure = true;
         }
         let work = RigWork {
             job_tasks: tasks,
-            protocol: self.suite.protocol_of(&step.jobs[0]),
-            companion_work: Companies::after(self.earlier_repetitions.clone()),
+            protocol: self.suite.protocol_of_job(&step.parallel_jobs[0]),
+            companion_work: WorkerGroups::after_steps(self.earlier_repetitions.clone()),
         };
         let first = self.run.results.len();
         let mut results = Vec::new();
-        for (job, task) in step.jobs.iter().zip(&work.job_tasks) {
+        for (job, task) in step.parallel_jobs.iter().zip(&work.job_tasks) {
             let result = stand.new_result(job, *task, work.protocol);
             self.recorder.begin_result(&result);
             self.recorder.report_messages(self.observer);
@@ -254,21 +254,22 @@ impl<'a> Execution<'a> {
                 }
                 recorder.report_messages(observer);
                 observer.handle_event(ObserverEvent::RepetitionFinished(made));
-                made.iter().all(|one| one.failures().next().is_none())
+                made.iter()
+                    .all(|one| one.worker_failures().next().is_none())
             },
         );
-        self.earlier_repetitions.elapsed =
-            self.earlier_repetitions.elapsed + end_of_repetitions(&repetitions);
-        self.earlier_repetitions.ended = work.companion_work.ended();
-        self.earlier_repetitions.zones = work.companion_work.zones();
-        let jobs = titles.into_iter().zip(&step.jobs);
+        self.earlier_repetitions.elapsed_time =
+            self.earlier_repetitions.elapsed_time + end_of_repetitions(&repetitions);
+        self.earlier_repetitions.ended = work.companion_work.ended_scopes();
+        self.earlier_repetitions.zone_tables = work.companion_work.zone_tables();
+        let jobs = titles.into_iter().zip(&step.parallel_jobs);
         for ((result, repetitions), (title, job)) in results.into_iter().zip(repetitions).zip(jobs)
         {
             let result = ProgramResult {
                 repetitions,
                 ..result
             };
-            let failure = result.failure();
+            let failure = result.first_failure();
             let failure = failure.map(|failure| (title, failure.message.clone()));
             self.failed_programs.extend(failure);
             self.finish_result(rig, job, result);
@@ -276,7 +277,12 @@ impl<'a> Execution<'a> {
         outcome
     }
 
-    fn finish_result(&mut self, rig: &impl MeasurementRig, job: &Job, mut result: ProgramResult) {
+    fn finish_result(
+        &mut self,
+        rig: &impl MeasurementRig,
+        job: &SuiteJob,
+        mut result: ProgramResult,
+    ) {
         result.notes.extend(describe_stagger(&job.program, &result));
         result.notes.extend(describe_late_arrivals(&result));
         result.notes.extend(describe_engine_fallback(&result));
@@ -321,7 +327,7 @@ impl Execution<'_> {
         };
         Some(LaboratoryError::Program {
             program: program.clone(),
-            target: self.run.target.clone(),
+            target: self.run.target_label.clone(),
             error: format!("{error}{others}"),
             remedy: "",
         })
@@ -332,7 +338,7 @@ impl Execution<'_> {
     fn run_on_storage(
         &mut self,
         plan: &HostPlan,
-        clock: Clock,
+        clock: CallClock,
         stop: &Arc<AtomicBool>,
     ) -> Result<(), LaboratoryError> {
         self.run.overhead = Some(overhead::measure_overhead(clock).map_err(LaboratoryError::work)?);
@@ -350,7 +356,7 @@ impl Execution<'_> {
     fn run_on_filesystem(
         &mut self,
         (plan, fresh): (&HostPlan, Option<&FreshSpec>),
-        clock: Clock,
+        clock: CallClock,
         stop: &Arc<AtomicBool>,
     ) -> Result<(), LaboratoryError> {
         if !self.leftovers.is_empty() {
@@ -370,7 +376,7 @@ impl Execution<'_> {
     fn run_on_drives(
         &mut self,
         (plan, drives): (&HostPlan, &OpenDrives),
-        clock: Clock,
+        clock: CallClock,
         stop: &Arc<AtomicBool>,
     ) -> Result<(), LaboratoryError> {
         let mut rig = HostRig {
@@ -397,7 +403,7 @@ impl Execution<'_> {
 fn end_of_repetitions(repetitions: &[Vec<Repetition>]) -> Nanoseconds {
     let last = repetitions.iter().filter_map(|all| all.last());
     let workers = last.flat_map(|one| &one.workers);
-    let ends = workers.map(|worker| worker.started + worker.elapsed);
+    let ends = workers.map(|worker| worker.start_time + worker.elapsed_time);
     ends.max().unwrap_or_default()
 }
 
@@ -411,13 +417,13 @@ pub(crate) fn state_after(error: Option<&LaboratoryError>) -> RunState {
 }
 
 /// Creates a run on real storage, with no results yet.
-pub(crate) fn new_run(plan: &HostPlan, clock: Clock) -> Run {
+pub(crate) fn new_run(plan: &HostPlan, clock: CallClock) -> Run {
     let targets = plan.targets.iter().chain(&plan.other_target);
     let targets = targets.filter(|target| !target.is_null);
     let places: Vec<&Path> = targets
         .map(|target| target.resolved_path.as_path())
         .collect();
-    let environment = environment::capture(&places, clock.name());
+    let environment = environment::describe_environment(&places, clock.clock_name());
     Run {
         notes: plan.notes.clone(),
         ..empty_run(

@@ -3,7 +3,7 @@
 use crate::job_file::read_experiment_file;
 use crate::traces::course::TraceFiles;
 use crate::traces::facts;
-use diskperf_battery::replay::Trace;
+use diskperf_battery::replay::ReplayTrace;
 use diskperf_blocktrace::transform::AddressScaling;
 use diskperf_diagnostics::input;
 use diskperf_models::LaboratoryError;
@@ -54,7 +54,7 @@ impl Files for HostFiles {
         &self,
         of: (&TraceReplay, &TraceFacts),
         scale: Option<AddressScaling>,
-    ) -> Result<Arc<dyn Trace>, LaboratoryError> {
+    ) -> Result<Arc<dyn ReplayTrace>, LaboratoryError> {
         Ok(Arc::new(TraceFiles::from_replay(of, scale)?))
     }
 }

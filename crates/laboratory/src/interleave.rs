@@ -7,7 +7,7 @@ use diskperf_analysis::interleave::{
 };
 use diskperf_battery::Program;
 use diskperf_catalogue::{Catalogue, Setting};
-use diskperf_machine::Budget;
+use diskperf_machine::RunBudget;
 use diskperf_models::LaboratoryError;
 use diskperf_models::crew::WatchedCrew;
 use diskperf_models::model::computer::{ModelComputer, bare_drive_settings};
@@ -55,7 +55,7 @@ pub fn run_model(
     inputs: &InterleaveInputs,
     factors: &[u32],
     (seed, threads): (u64, usize),
-    budget: Budget,
+    budget: RunBudget,
     stop: &Arc<AtomicBool>,
 ) -> Result<Vec<f64>, LaboratoryError> {
     if let Some(why) = unmodelled_input(inputs) {
@@ -97,12 +97,12 @@ pub fn run_model(
 fn check_interrupts(
     inputs: &InterleaveInputs,
     machines: u64,
-    budget: Budget,
+    budget: RunBudget,
 ) -> Result<(), LaboratoryError> {
     let sectors = (machines * sector_count(inputs)) as f64;
     let interrupts = inputs.interrupts_per_sector() * sectors;
-    let most = budget.events as f64 * INTERRUPT_BUDGET_SHARE;
-    if interrupts <= most || budget == Budget::NONE {
+    let most = budget.event_count_max as f64 * INTERRUPT_BUDGET_SHARE;
+    if interrupts <= most || budget == RunBudget::UNLIMITED {
         return Ok(());
     }
     let parts = inputs.service.list_parts().into_iter();
@@ -135,14 +135,14 @@ fn build_job(
         MODEL_SYSTEM,
         &bare_drive_settings(&build_settings(inputs, factor)),
     )?;
-    let mut program = Program::named("track_read").expect("the battery has track_read");
+    let mut program = Program::from_name("track_read").expect("the battery has track_read");
     let think = inputs.service.application_ms / inputs.cpu_speed * 1e6;
     for (key, value) in [
         ("call_bytes", sector_bytes),
         ("area_bytes", size_bytes),
         ("think_ns", (think + 0.5) as u64),
     ] {
-        let set = program.set(key, &value.to_string());
+        let set = program.set_parameter(key, &value.to_string());
         set.map_err(|error| LaboratoryError::Request(error.to_string()))?;
     }
     Ok(ModelJob {
@@ -204,7 +204,7 @@ fn build_settings(inputs: &InterleaveInputs, factor: u32) -> Vec<Setting> {
     }
     let setting = |(path, text): (&str, String)| Setting {
         path: path.to_owned(),
-        text,
+        value_text: text,
     };
     all.into_iter().map(setting).collect()
 }

@@ -7,7 +7,7 @@ use diskperf_models::LaboratoryError;
 use diskperf_models::job_file::{self, contains_job_text, log_paths, parse_text};
 use diskperf_models::plan::FILES_MAX;
 use diskperf_system::host::environment;
-use diskperf_timeline::{Experiment, JobText, SizeChoice, Workload};
+use diskperf_timeline::{Experiment, JobFileText, SizeChoice, Workload};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
@@ -23,11 +23,16 @@ pub(crate) fn read_experiment_file(
     let words = &experiment.fio_arguments;
     let text = match &experiment.workload {
         Workload::JobFile(text) => text.clone(),
-        Workload::Named(name) if contains_job_text(name) => parse_named_text("job", name, words)?,
-        Workload::Named(name) if names_job_file(name) => {
+        Workload::NamedSuite(name) if contains_job_text(name) => {
+            parse_named_text("job", name, words)?
+        }
+        Workload::NamedSuite(name) if names_job_file(name) => {
             parse_named_text(name, &read_file(name)?, words)?
         }
-        Workload::Usual | Workload::Named(_) | Workload::Steps { .. } | Workload::Replay(_) => {
+        Workload::DefaultSuite
+        | Workload::NamedSuite(_)
+        | Workload::Steps { .. }
+        | Workload::Replay(_) => {
             return match words.first() {
                 None => Ok(None),
                 Some(word) => Err(LaboratoryError::Request(format!(
@@ -36,7 +41,7 @@ pub(crate) fn read_experiment_file(
             };
         }
     };
-    let (text, size) = apply_size(text, experiment.size)?;
+    let (text, size) = apply_size(text, experiment.size_choice)?;
     Ok(Some(Experiment {
         targets: match experiment.targets.is_empty() {
             true => vec![target_of_text(&text)?],
@@ -44,15 +49,18 @@ pub(crate) fn read_experiment_file(
         },
         workload: Workload::JobFile(text),
         fio_arguments: Vec::new(),
-        size,
+        size_choice: size,
         ..experiment.clone()
     }))
 }
 
 /// Applies a given size to the jobs that set none. The size is returned unused if every job sets
 /// its own.
-fn apply_size(text: JobText, size: SizeChoice) -> Result<(JobText, SizeChoice), LaboratoryError> {
-    let SizeChoice::Bytes(bytes) = size else {
+fn apply_size(
+    text: JobFileText,
+    size: SizeChoice,
+) -> Result<(JobFileText, SizeChoice), LaboratoryError> {
+    let SizeChoice::SizeBytes(bytes) = size else {
         return Ok((text, size));
     };
     match parse_text(&text)?
@@ -64,7 +72,7 @@ fn apply_size(text: JobText, size: SizeChoice) -> Result<(JobText, SizeChoice), 
         false => {
             let mut sized = text;
             sized.arguments.push(format!("--size={bytes}"));
-            Ok((sized, SizeChoice::Auto))
+            Ok((sized, SizeChoice::AutomaticSize))
         }
     }
 }
@@ -100,8 +108,8 @@ pub fn parse_named_text(
     name: &str,
     text: &str,
     words: &[String],
-) -> Result<JobText, LaboratoryError> {
-    let machine = environment::capture(&[], "");
+) -> Result<JobFileText, LaboratoryError> {
+    let machine = environment::describe_environment(&[], "");
     let surroundings = JobEnvironment {
         file_source: FileSource::FileSystem {
             working_directory: std::env::current_dir().unwrap_or_default(),
@@ -110,7 +118,7 @@ pub fn parse_named_text(
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect(),
         memory_mib: machine.memory_bytes >> 20,
-        processors: u64::from(machine.cpus),
+        processors: u64::from(machine.cpu_count),
         ..JobEnvironment::default()
     };
     job_file::from_text((name, text), words, &surroundings)
@@ -127,7 +135,7 @@ pub fn find_log_paths(name: &str, words: &[String]) -> Vec<PathBuf> {
     else {
         return Vec::new();
     };
-    let includes = text.includes.into_keys();
+    let includes = text.included_files.into_keys();
     let mut paths: Vec<PathBuf> = includes.map(PathBuf::from).collect();
     for job in &file.jobs {
         // More files than a plan takes have no run that could replace them.
@@ -151,7 +159,7 @@ fn list_used_paths(job: &JobDefinition, clone: u32) -> impl Iterator<Item = Path
 /// # Errors
 ///
 /// Returns an error if the files are in several places, or the place does not exist.
-pub(crate) fn target_of_text(text: &JobText) -> Result<PathBuf, LaboratoryError> {
+pub(crate) fn target_of_text(text: &JobFileText) -> Result<PathBuf, LaboratoryError> {
     let file = parse_text(text)?;
     let mut places: Vec<PathBuf> = Vec::new();
     for job in &file.jobs {
@@ -221,8 +229,8 @@ mod tests {
     /// The fingerprint of a run has all that is kept.
     #[test]
     fn only_what_a_job_file_asks_of_the_machine_is_kept() {
-        let machine = environment::capture(&[], "");
-        let (memory_mib, processors) = (machine.memory_bytes >> 20, u64::from(machine.cpus));
+        let machine = environment::describe_environment(&[], "");
+        let (memory_mib, processors) = (machine.memory_bytes >> 20, u64::from(machine.cpu_count));
         let page_bytes = JobEnvironment::default().page_bytes;
         for (option, kept) in [
             ("rw=read", [0, 0, 0]),
@@ -238,7 +246,7 @@ mod tests {
             let text = format!("[global]\nsize=1m\n[j]\nbs=512\n{option}\n");
             let text = parse_named_text("job.fio", &text, &[])
                 .unwrap_or_else(|error| panic!("{option}: {error}"));
-            let found = [text.page_bytes, text.memory_mib, text.processors];
+            let found = [text.page_bytes, text.memory_mib, text.processor_count];
             assert_eq!(found, kept, "{option}");
             // What is kept is enough to read it again.
             let again = parse_text(&text).unwrap_or_else(|error| panic!("{option}: {error}"));

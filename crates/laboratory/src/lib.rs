@@ -44,6 +44,6 @@ pub use output::Output;
 pub use plan::Plan;
 pub use recorder::RunRecorder;
 
-pub use diskperf_system::host::limits::{require_clocks, why_not_started};
+pub use diskperf_system::host::limits::{explain_thread_start_failure, require_clocks};
 pub use diskperf_system::{ReadBackProgress, WorkerProgress};
 pub use diskperf_timeline::{Experiment, Setting, SizeChoice, Workload};

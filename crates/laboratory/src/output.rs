@@ -26,7 +26,9 @@ impl Output {
         if is_standard_output(path) {
             return Ok(Self::StandardOutput);
         }
-        Ok(Self::File(OutputFile::open(path).map_err(output_error)?))
+        Ok(Self::File(
+            OutputFile::open_output(path).map_err(output_error)?,
+        ))
     }
 
     /// Opens the destination of an option that cannot share standard output with a table.
@@ -87,7 +89,7 @@ impl Output {
     pub fn open_writer(self, force: bool) -> Result<Box<dyn Write + Send>, LaboratoryError> {
         match self {
             Self::StandardOutput => Ok(Box::new(StandardPieces)),
-            Self::File(file) => Ok(Box::new(file.begin(force).map_err(output_error)?)),
+            Self::File(file) => Ok(Box::new(file.begin_output(force).map_err(output_error)?)),
         }
     }
 
@@ -98,7 +100,7 @@ impl Output {
     /// Returns an error if the file exists and `force` is not set.
     pub fn require_new(self, force: bool, path: &Path) -> Result<Self, LaboratoryError> {
         match &self {
-            Self::File(file) if !force && file.is_there() => Err(LaboratoryError::File {
+            Self::File(file) if !force && file.already_exists() => Err(LaboratoryError::File {
                 path: path.to_owned(),
                 reason: "it exists: name another file, or replace it with --force".to_owned(),
             }),
@@ -116,7 +118,7 @@ impl Output {
             Self::StandardOutput => write_standard_output(bytes).map_err(|error| {
                 LaboratoryError::Failure(format!("cannot write to standard output: {error}"))
             }),
-            Self::File(file) => file.write(bytes).map_err(output_error),
+            Self::File(file) => file.write_bytes(bytes).map_err(output_error),
         }
     }
 }
@@ -142,7 +144,7 @@ fn is_standard_output(path: &Path) -> bool {
 
 /// Converts an output error: a wrong name is the user's mistake, a full disk is a failure.
 pub(crate) fn output_error(error: OutputError) -> LaboratoryError {
-    match error.problem.is_of_the_name() {
+    match error.problem.is_caused_by_name() {
         true => LaboratoryError::File {
             reason: error.problem.to_string(),
             path: error.path,

@@ -1,7 +1,7 @@
 //! Measurement overhead: the cost of the same calls on `/dev/null`.
 
-use diskperf_battery::{Company, Medium, Program, ProgramError, Worker};
-use diskperf_system::host::{Clock, Control, Host, Ports};
+use diskperf_battery::{Medium, Program, ProgramError, Worker, WorkerGroupMember};
+use diskperf_system::host::{CallClock, HostPorts, HostWorker, WorkerControl};
 use diskperf_system::{System, run_ready};
 use diskperf_timeline::{Nanoseconds, Overhead};
 
@@ -11,29 +11,29 @@ const ROUND_COUNT: u32 = 8;
 const CALLS_PER_ROUND: u64 = 1000;
 
 /// Measures the overhead on the calling thread, in a few milliseconds.
-pub(crate) fn measure_overhead(clock: Clock) -> Result<Overhead, ProgramError> {
-    let mut program = Program::named("seqread").expect("the battery has seqread");
+pub(crate) fn measure_overhead(clock: CallClock) -> Result<Overhead, ProgramError> {
+    let mut program = Program::from_name("seqread").expect("the battery has seqread");
     program
-        .set("layer", "null")
+        .set_parameter("layer", "null")
         .expect("seqread has a layer null");
     let worker = Worker {
-        index: 0,
-        drive: 0,
+        worker_index: 0,
+        drive_index: 0,
         medium: Medium::Directory,
-        folder: "",
-        other: None,
+        file_folder: "",
+        second_target: None,
         size_bytes: CALLS_PER_ROUND * program.call_bytes(),
-        direct: false,
-        seed: 0,
-        think: Nanoseconds::ZERO,
-        company: Company::default(),
+        direct_io: false,
+        random_seed: 0,
+        think_time: Nanoseconds::ZERO,
+        worker_group: WorkerGroupMember::default(),
     };
-    let mut buffer = program.buffer(&worker);
+    let mut buffer = program.new_buffer(&worker);
     let mut round = |system: &mut System| {
         run_ready(async {
             system.start_measuring(Nanoseconds::ZERO)?;
-            program.run(system, &worker, &mut buffer).await?;
-            let elapsed = system.finish_measuring().await?.elapsed;
+            program.run_timed_part(system, &worker, &mut buffer).await?;
+            let elapsed = system.finish_measuring().await?.elapsed_time;
             system.close_all().await;
             Ok::<_, ProgramError>(elapsed)
         })
@@ -53,7 +53,7 @@ pub(crate) fn measure_overhead(clock: Clock) -> Result<Overhead, ProgramError> {
     })
 }
 
-fn build_null_system(clock: Clock, time_calls: bool) -> System {
-    let control = Control::alone(time_calls, clock);
-    System::Host(Box::new(Host::new(Ports::default(), control)))
+fn build_null_system(clock: CallClock, time_calls: bool) -> System {
+    let control = WorkerControl::for_single_worker(time_calls, clock);
+    System::HostWorker(Box::new(HostWorker::new(HostPorts::default(), control)))
 }

@@ -2,7 +2,7 @@
 
 use crate::plan::{format_title, job_key};
 use crate::repetition::HostRig;
-use diskperf_battery::{Companies, Job};
+use diskperf_battery::{SuiteJob, WorkerGroups};
 use diskperf_models::LaboratoryError;
 use diskperf_models::measured::JobTask;
 use diskperf_models::rig::{ONE_REPETITION, RigWork, repeat_work};
@@ -48,21 +48,21 @@ impl PilotSizes {
     pub(crate) fn size_of_job(
         &mut self,
         rig: &HostRig<'_>,
-        job: &Job,
+        job: &SuiteJob,
         observer: &mut dyn Observer,
     ) -> Result<u64, LaboratoryError> {
         let plan = rig.plan;
         let call_bytes = job.program.call_bytes();
-        if let Some(size_bytes) = job.own_bytes() {
+        if let Some(size_bytes) = job.own_size_bytes() {
             return Ok(size_bytes);
         }
-        if let SizeChoice::Bytes(size_bytes) = plan.experiment.size {
+        if let SizeChoice::SizeBytes(size_bytes) = plan.experiment.size_choice {
             return Ok(size_bytes);
         }
-        if let Some(size_bytes) = plan.experiment.sizes.get(&job_key(job)) {
+        if let Some(size_bytes) = plan.experiment.size_by_program.get(&job_key(job)) {
             return Ok(*size_bytes);
         }
-        if let Some(usual_bytes) = job.program.usual_bytes() {
+        if let Some(usual_bytes) = job.program.default_size_bytes() {
             let mut size_bytes = usual_bytes;
             while size_bytes > call_bytes && job.program.file_bytes(size_bytes) > rig.pilot_bytes()
             {
@@ -70,7 +70,7 @@ impl PilotSizes {
             }
             return Ok(size_bytes.max(call_bytes));
         }
-        if job.program.lasts().is_some() {
+        if job.program.duration_max().is_some() {
             // Its time decides, and not its size.
             return Ok(plan.size_bytes_min(job));
         }
@@ -88,13 +88,13 @@ impl PilotSizes {
 
 /// Finds the size of a group of jobs by a pilot of the program in its middle.
 fn find_size(
-    (rig, job): (&HostRig<'_>, &Job),
+    (rig, job): (&HostRig<'_>, &SuiteJob),
     wanted: Nanoseconds,
     observer: &mut dyn Observer,
 ) -> Result<u64, LaboratoryError> {
     let plan = rig.plan;
-    let jobs = plan.suite.jobs();
-    let group: Vec<&Job> = jobs
+    let jobs = plan.suite.iter_jobs();
+    let group: Vec<&SuiteJob> = jobs
         .filter(|other| other.size_group == job.size_group)
         .collect();
     let program = &group[group.len() / 2].program;
@@ -103,7 +103,7 @@ fn find_size(
         let mut programs = group.iter().map(|job| &job.program);
         programs.all(|program| program.file_bytes(size_bytes) <= rig.pilot_bytes())
     };
-    let (least_bytes, most_bytes) = program.sizes_bytes();
+    let (least_bytes, most_bytes) = program.default_size_bytes_range();
     let mut size_bytes = least_bytes;
     // A file of the user's may be smaller than that.
     while size_bytes > call_bytes && !fits(size_bytes) {
@@ -114,7 +114,7 @@ fn find_size(
         let task = JobTask {
             title: &format_title(job),
             program,
-            cache_mode: job.program.cache_mode(plan.experiment.cache),
+            cache_mode: job.program.cache_mode_for(plan.experiment.cache_mode),
             size_bytes: round_to_calls(size_bytes, call_bytes),
             drive_index: None,
             keeps_others_on_failure: false,
@@ -122,7 +122,7 @@ fn find_size(
         let tried = RigWork {
             job_tasks: vec![task],
             protocol: ONE_REPETITION,
-            companion_work: Companies::default(),
+            companion_work: WorkerGroups::default(),
         };
         let mut tries = [Vec::new()];
         let on = |_: &[Repetition], _: &mut dyn Observer| true;
@@ -149,7 +149,7 @@ pub(crate) fn round_to_calls(bytes: u64, call_bytes: u64) -> u64 {
 /// Returns the time that the slowest worker needed until its data was durable. The start time of
 /// the workers is left out, because the size has no influence on it.
 fn longest_elapsed(repetition: &Repetition) -> Nanoseconds {
-    let took = |worker: &WorkerMeasure| worker.durable.unwrap_or(worker.elapsed);
+    let took = |worker: &WorkerMeasure| worker.durable_time.unwrap_or(worker.elapsed_time);
     repetition
         .workers
         .iter()

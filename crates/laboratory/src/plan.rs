@@ -49,7 +49,7 @@ pub fn plan(experiment: &Experiment) -> Result<Vec<Plan>, LaboratoryError> {
         .targets
         .iter()
         .cloned()
-        .partition(|target| is_model(target, experiment.catalogue.as_deref()));
+        .partition(|target| is_model(target, experiment.catalogue_path.as_deref()));
     if models.is_empty() {
         let plans = host::plan(experiment, &paths)?;
         return Ok(plans.into_iter().map(box_host_plan).collect());
@@ -57,16 +57,16 @@ pub fn plan(experiment: &Experiment) -> Result<Vec<Plan>, LaboratoryError> {
     model::check_options(experiment, paths.is_empty())?;
     // Beside real storage a model runs what that runs.
     let beside = Experiment {
-        workload: Workload::Named(DEFAULT_SUITE.to_owned()),
+        workload: Workload::NamedSuite(DEFAULT_SUITE.to_owned()),
         ..experiment.clone()
     };
     let experiment = match experiment.workload {
-        Workload::Usual if !paths.is_empty() => &beside,
+        Workload::DefaultSuite if !paths.is_empty() => &beside,
         _ => experiment,
     };
     let mut plans = Vec::new();
     for target in &experiment.targets {
-        if is_model(target, experiment.catalogue.as_deref()) {
+        if is_model(target, experiment.catalogue_path.as_deref()) {
             let plan = model::plan_model(experiment, target, &HostFiles)?;
             plans.push(Plan::Model(Box::new(plan)));
         } else {
@@ -148,7 +148,9 @@ impl Plan {
 
     /// Reports whether a program of the plan keeps several requests in flight.
     pub fn records_requests(&self) -> bool {
-        self.suite().programs().any(Program::keeps_requests)
+        self.suite()
+            .iter_programs()
+            .any(Program::keeps_requests_in_flight)
     }
 
     /// Remarks for readers: omitted steps and the reasons.

@@ -1,6 +1,6 @@
 //! Preparation before each repetition of an arm of an A/B measurement: the hook, and a rest.
 
-use diskperf_system::host::hook::{Hook, HookError};
+use diskperf_system::host::hook::{HookCommand, HookError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 pub(crate) struct HookPreparation<'a> {
     /// Index of the arm: 0 for A, 1 for B.
     pub(crate) variant_index: usize,
-    pub(crate) hook: Option<&'a Hook>,
+    pub(crate) hook: Option<&'a HookCommand>,
     pub(crate) times_taken: &'a HookTimesNs,
 }
 
@@ -28,7 +28,7 @@ impl HookPreparation<'_> {
     pub(crate) fn run_hook(&self, stop: &AtomicBool) -> Result<(), HookError> {
         let began = Instant::now();
         if let Some(hook) = self.hook {
-            hook.run(stop)?;
+            hook.run_hook(stop)?;
             let took_ns = began.elapsed().as_nanos() as u64;
             self.times_taken[self.variant_index].store(took_ns, Ordering::Relaxed);
         }
@@ -39,7 +39,7 @@ impl HookPreparation<'_> {
         let longest = Duration::from_nanos(took.max().unwrap_or(0));
         while let Some(rest) = longest.checked_sub(began.elapsed()) {
             if stop.load(Ordering::Relaxed) {
-                return Err(HookError::Stopped);
+                return Err(HookError::StoppedByUser);
             }
             if rest.is_zero() {
                 break;
@@ -58,7 +58,7 @@ mod tests {
     fn both_arms_rest_as_long_as_the_longer_hook_takes() {
         let stop = AtomicBool::new(false);
         let took = HookTimesNs::default();
-        let slow = Hook::new("--before-b", "sleep 0.2".to_owned());
+        let slow = HookCommand::new("--before-b", "sleep 0.2".to_owned());
         let arm = |arm, hook| HookPreparation {
             variant_index: arm,
             hook,
@@ -81,6 +81,6 @@ mod tests {
         };
         arm.run_hook(&stop).unwrap();
         took[1].store(u64::MAX / 2, Ordering::Relaxed);
-        assert!(matches!(arm.run_hook(&stop), Err(HookError::Stopped)));
+        assert!(matches!(arm.run_hook(&stop), Err(HookError::StoppedByUser)));
     }
 }

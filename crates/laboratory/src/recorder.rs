@@ -6,7 +6,7 @@ mod side_file;
 use crate::steady::{LOCK_WAIT, LOCK_WAIT_BRIEF, SteadyStore};
 use diskperf_models::{Observer, ObserverEvent};
 use diskperf_store::{Store, StoreError};
-use diskperf_system::host::mounts::filesystem_of;
+use diskperf_system::host::mounts::filesystem_type_of;
 use diskperf_timeline::{ProgramResult, Repetition, Run};
 use side_file::SideFile;
 use std::path::{Path, PathBuf};
@@ -152,34 +152,36 @@ impl RunRecorder {
         self.change_run(|run| run.results.push(result.clone()));
         self.write_to_store(|store, run| {
             let ordinal = run.results.len() as u32 - 1;
-            store.begin_result(&run.id, ordinal, result)
+            store.begin_result(&run.run_id, ordinal, result)
         });
     }
 
     /// Adds a repetition to a result, given by its index in the order of starting.
     pub(crate) fn add_repetition(&mut self, ordinal: usize, repetition: &Repetition) {
         self.change_run(|run| run.results[ordinal].repetitions.push(repetition.clone()));
-        self.write_to_store(|store, run| store.add_repetition(&run.id, ordinal as u32, repetition));
+        self.write_to_store(|store, run| {
+            store.add_repetition(&run.run_id, ordinal as u32, repetition)
+        });
     }
 
     pub(crate) fn finish_result(&mut self, ordinal: usize, result: &ProgramResult) {
         self.change_run(|run| run.results[ordinal].clone_from(result));
-        self.write_to_store(|store, run| store.update_result(&run.id, ordinal as u32, result));
+        self.write_to_store(|store, run| store.update_result(&run.run_id, ordinal as u32, result));
     }
 
     /// Finishes a run. Parts that the store refuses now remain in a file.
     pub(crate) fn finish_run(&mut self, run: &Run) {
-        debug_assert_eq!(run.check(), Ok(()), "what is measured can be read back");
+        debug_assert_eq!(run.check_run(), Ok(()), "what is measured can be read back");
         // What ends a run may come before its beginning was written down.
         if self
             .recorded_runs
             .last()
-            .is_none_or(|kept| kept.run.id != run.id)
+            .is_none_or(|kept| kept.run.run_id != run.run_id)
         {
             self.begin_run(run);
         }
         self.change_run(|kept| kept.clone_from(run));
-        self.write_to_store(|store, run| store.finish_run(&run.id, &run.state, &run.notes));
+        self.write_to_store(|store, run| store.finish_run(&run.run_id, &run.state, &run.notes));
         if self.is_behind {
             self.catch_up(LOCK_WAIT);
         }
@@ -231,7 +233,7 @@ impl RunRecorder {
             {
                 self.messages.push(format!(
                     "run {} is kept in {}",
-                    current.run.id,
+                    current.run.run_id,
                     path.display()
                 ));
             }
@@ -246,7 +248,7 @@ impl RunRecorder {
         let place = path.parent();
         self.write_note(WorkspaceNote::Created {
             path: path.to_owned(),
-            filesystem: place.and_then(|place| filesystem_of(place).ok()),
+            filesystem: place.and_then(|place| filesystem_type_of(place).ok()),
         });
     }
 
@@ -334,14 +336,14 @@ impl RunRecorder {
             news += &match file.path_or_error() {
                 Ok(path) => format!(
                     "; until it takes results again, run {} is kept in {}",
-                    run.id,
+                    run.run_id,
                     path.display()
                 ),
                 Err("") => format!(
                     "; until it takes results again, run {} is kept in a file",
-                    run.id
+                    run.run_id
                 ),
-                Err(why) => format!("; and run {} cannot be kept in a file: {why}", run.id),
+                Err(why) => format!("; and run {} cannot be kept in a file: {why}", run.run_id),
             };
         }
         self.messages.push(news);
@@ -367,26 +369,26 @@ impl RunRecorder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use diskperf_timeline::{CacheMode, Environment, RunState, World};
+    use diskperf_timeline::{CacheMode, Environment, MeasuredWorld, RunState};
 
     fn failed_run(id: &str) -> Run {
         Run {
-            id: id.to_owned(),
-            version: String::new(),
-            suite: String::new(),
-            target: String::new(),
-            world: World::Host,
-            label: None,
+            run_id: id.to_owned(),
+            program_version: String::new(),
+            suite_name: String::new(),
+            target_label: String::new(),
+            world: MeasuredWorld::Host,
+            user_label: None,
             seed: 0,
             started_unix_ms: 0,
             command_line: Vec::new(),
             experiment: None,
             interleaved: None,
-            cache: CacheMode::Cold,
-            dropped_all_caches: false,
+            cache_mode: CacheMode::Cold,
+            drops_all_caches: false,
             state: RunState::Failed("no clock".to_owned()),
             environment: Environment::default(),
-            model: None,
+            model_information: None,
             overhead: None,
             results: Vec::new(),
             notes: Vec::new(),

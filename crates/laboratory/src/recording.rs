@@ -11,7 +11,8 @@ use diskperf_blocktrace::{DeviceIndex, TraceRecord, TracedOperation};
 use diskperf_models::LaboratoryError;
 use diskperf_models::{EventSource, Observer, ObserverEvent, RecordedEvent};
 use diskperf_timeline::{
-    DeviceEvent, DeviceOperation, DeviceRequest, DeviceStep, Nanoseconds, Repetition, Run, World,
+    DeviceEvent, DeviceOperation, DeviceRequest, DeviceStep, MeasuredWorld, Nanoseconds,
+    Repetition, Run,
 };
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -254,15 +255,15 @@ impl<'a> RecordingObserver<'a> {
 
     fn note_run_start(&mut self, run: &Run) {
         let of = [
-            ("recorded by", format!("diskperf {}", run.version)),
-            ("experiment", run.suite.clone()),
-            ("target", run.target.clone()),
+            ("recorded by", format!("diskperf {}", run.program_version)),
+            ("experiment", run.suite_name.clone()),
+            ("target", run.target_label.clone()),
             ("seed", run.seed.to_string()),
         ];
         self.pending_metadata.extend(of);
         // What a model does again has the same bytes.
-        if run.world == World::Host {
-            self.pending_metadata.push(("run", run.id.clone()));
+        if run.world == MeasuredWorld::Host {
+            self.pending_metadata.push(("run", run.run_id.clone()));
         }
         // Cut off it would be none.
         let experiment = serde_json::to_string(&run.experiment);
@@ -274,7 +275,7 @@ impl<'a> RecordingObserver<'a> {
 
     fn end_part(&mut self, made: &[Repetition]) -> Result<(), LaboratoryError> {
         self.repetition_index = None;
-        let counts = made.iter().any(|one| !one.discarded);
+        let counts = made.iter().any(|one| !one.is_discarded);
         let Some(trace) = &mut self.trace_writer else {
             return Ok(());
         };
@@ -389,12 +390,13 @@ impl TraceWriter {
 
     fn write_events(&mut self, events: &[DeviceEvent]) -> io::Result<()> {
         for event in events {
-            let at_ns = self.to_trace_time(event.at);
-            match event.step {
+            let at_ns = self.to_trace_time(event.event_time);
+            match event.event_step {
                 DeviceStep::Issued(request) if self.is_part_open => {
                     let record = build_record(at_ns, &request, &self.source_device_indices);
                     let number = self.recorder.record_issue(&record)?;
-                    self.trace_ids_in_flight.insert(request.number, number);
+                    self.trace_ids_in_flight
+                        .insert(request.request_number, number);
                     self.request_count += 1;
                 }
                 DeviceStep::Completed { number, errno } => {
@@ -402,11 +404,11 @@ impl TraceWriter {
                         self.recorder.record_completion(number, at_ns, errno)?;
                     }
                 }
-                DeviceStep::Lost(events) if self.is_part_open => {
+                DeviceStep::EventsLost(events) if self.is_part_open => {
                     self.lost_event_count += events;
                     self.recorder.record_lost_events(events)?;
                 }
-                DeviceStep::Issued(_) | DeviceStep::Lost(_) => {}
+                DeviceStep::Issued(_) | DeviceStep::EventsLost(_) => {}
             }
         }
         self.flush_if_due()
@@ -462,7 +464,7 @@ fn build_record(at_ns: u64, of: &DeviceRequest, numbers: &[DeviceIndex]) -> Trac
         operation,
         fua,
         sync: of.is_awaited,
-        device: numbers[of.device as usize],
+        device: numbers[of.device_index as usize],
         offset_bytes: of.offset_bytes,
         length_bytes: of.length_bytes,
         errno: 0,

@@ -5,7 +5,7 @@ use crate::plan::HostPlan;
 use crate::preparation::HookPreparation;
 use crate::target::StorageTarget;
 use crate::traffic::TrafficLog;
-use diskperf_battery::{Medium, Other, ProgramError};
+use diskperf_battery::{Medium, ProgramError, SecondTarget};
 use diskperf_models::measured::{
     JobTask, PipeEnds, StorageSetup, WorkerAssignment, WorkerError, WorkerOutcome,
     collect_repetitions, measure_worker, merge_repetitions,
@@ -13,12 +13,12 @@ use diskperf_models::measured::{
 use diskperf_models::rig::{MeasurementRig, RigSetup};
 use diskperf_models::{LaboratoryError, StorageNames};
 use diskperf_models::{Observer, ObserverEvent};
-use diskperf_system::host::block_events::BlockEvents;
-use diskperf_system::host::device::{BlockDevice, Counters, TrafficMeter};
+use diskperf_system::host::block_events::BlockEventRecorder;
+use diskperf_system::host::device::{BlockDevice, DiskCounters, TrafficMeter};
 use diskperf_system::host::hook::HookError;
-use diskperf_system::host::interference::{self, Roll, Watch};
-use diskperf_system::host::limits::why_not_started;
-use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
+use diskperf_system::host::interference::{self, InterferenceDetector, StopDetector};
+use diskperf_system::host::limits::explain_thread_start_failure;
+use diskperf_system::host::{CallClock, HostPorts, HostRendezvous, HostWorker, WorkerControl};
 use diskperf_system::{Error, System, WorkerProgress, run_ready};
 use diskperf_timeline::{DeviceTraffic, Nanoseconds, Repetition};
 use std::convert::Infallible;
@@ -32,20 +32,20 @@ use std::thread::Builder;
 pub(crate) struct HostRig<'a> {
     pub(crate) plan: &'a HostPlan,
     /// Clock that times single calls of the workers.
-    pub(crate) clock: Clock,
+    pub(crate) clock: CallClock,
     /// Flag that is set when the user ends the run.
     pub(crate) stop: &'a Arc<AtomicBool>,
     /// Open drives: those that run each program together come first, the copy destination last.
     pub(crate) open_drives: &'a [OpenDrive],
     /// Recorder of the block layer's events, if they are recorded.
-    pub(crate) block_events: Option<BlockEvents>,
+    pub(crate) block_events: Option<BlockEventRecorder>,
     /// Source of the requests to storage, if they are recorded.
     pub(crate) device_traffic: Option<Mutex<TrafficLog>>,
     /// Hook and rest before each repetition, for an arm of an A/B measurement.
     pub(crate) preparation: Option<HookPreparation<'a>>,
     /// Monitor of other activity on the machine. Its baseline is taken when the first repetition
     /// starts.
-    pub(crate) watch_cell: OnceLock<Watch>,
+    pub(crate) watch_cell: OnceLock<InterferenceDetector>,
 }
 
 impl HostRig<'_> {
@@ -65,7 +65,7 @@ impl HostRig<'_> {
         if !self.plan.records_block_events {
             return;
         }
-        match BlockEvents::of(&disks) {
+        match BlockEventRecorder::record_disks(&disks) {
             Ok(events) => self.block_events = Some(events),
             Err(error) => observer.handle_event(ObserverEvent::Note(&format!(
                 "no block-layer events: {error}; the kernel's counters are used instead"
@@ -75,7 +75,7 @@ impl HostRig<'_> {
 
     /// Stops receiving events. `left` receives whatever could not be removed.
     pub(crate) fn close(self, left: &mut Vec<String>) {
-        if let Some(Err(error)) = self.block_events.map(BlockEvents::close) {
+        if let Some(Err(error)) = self.block_events.map(BlockEventRecorder::remove_instance) {
             left.push(format!("{error}; `diskperf clean` removes it"));
         }
         let traffic = self.device_traffic.map(|traffic| traffic.into_inner());
@@ -111,12 +111,12 @@ impl MeasurementRig for HostRig<'_> {
         let ground = StorageSetup {
             drive_media: self.drives().iter().map(OpenDrive::to_medium).collect(),
             folder_name: "",
-            other_medium: self.plan.other_target.as_ref().map(|_| Other {
-                number: self.directory_count(),
+            other_medium: self.plan.other_target.as_ref().map(|_| SecondTarget {
+                drive_number: self.directory_count(),
                 medium: Medium::Directory,
             }),
             seed: self.plan.experiment.seed,
-            drop_all_caches: self.plan.experiment.drop_all_caches,
+            drop_all_caches: self.plan.experiment.drops_all_caches,
         };
         ground.list_assignments(tasks)
     }
@@ -128,7 +128,7 @@ impl MeasurementRig for HostRig<'_> {
     ) -> Result<Vec<Repetition>, LaboratoryError> {
         if let Some(before) = &self.preparation {
             before.run_hook(self.stop).map_err(|error| match error {
-                HookError::Stopped => LaboratoryError::Interrupted,
+                HookError::StoppedByUser => LaboratoryError::Interrupted,
                 error => LaboratoryError::work(error),
             })?;
         }
@@ -165,13 +165,15 @@ impl HostRig<'_> {
     ) -> Result<Vec<Repetition>, WorkerError> {
         // The main thread meets the workers too, to read the devices'
         // counters when all is prepared and nothing is timed yet.
-        let rendezvous = Arc::new(Rendezvous::new(assignments.len() + 1));
+        let rendezvous = Arc::new(HostRendezvous::new(assignments.len() + 1));
         let failed = |error| WorkerError::from_assignments(assignments, error);
         let ends = open_pipe_ends(assignments).map_err(failed)?;
         let abandoned = Arc::new(AtomicBool::new(false));
         let meters = self.list_meters();
         let drives = || self.open_drives.iter().map(OpenDrive::block_devices);
-        let watch = self.watch_cell.get_or_init(|| Watch::of(drives()));
+        let watch = self
+            .watch_cell
+            .get_or_init(|| InterferenceDetector::for_drives(drives()));
         std::thread::scope(|scope| {
             let (present, leaving) = channel();
             let mut threads = Vec::new();
@@ -191,11 +193,13 @@ impl HostRig<'_> {
             let stopped = self.answer_workers(&leaving, observer);
             let (numbers, outcomes): (Vec<_>, Vec<_>) =
                 threads.into_iter().map(join_thread).unzip();
-            let after = watch.read();
+            let after = watch.read_counters();
             self.with_traffic(|traffic| traffic.end_recording(observer));
             if let Some(error) = refused {
-                let why = why_not_started(&error);
-                return Err(failed(ProgramError::NoThread(format!("{error}{why}"))));
+                let why = explain_thread_start_failure(&error);
+                return Err(failed(ProgramError::ThreadNotStarted(format!(
+                    "{error}{why}"
+                ))));
             }
             self.report_events(&numbers, &outcomes, observer);
             let mut repetitions =
@@ -205,7 +209,7 @@ impl HostRig<'_> {
                 repetition.devices.clone_from(&devices);
             }
             let all = merge_repetitions(&repetitions);
-            let found = watch.found((&before.machine, &after), &all, stopped);
+            let found = watch.detect_interference((&before.machine, &after), &all, stopped);
             for repetition in &mut repetitions {
                 repetition.interference.clone_from(&found);
             }
@@ -216,30 +220,30 @@ impl HostRig<'_> {
     fn build_control(
         &self,
         progress: &Arc<WorkerProgress>,
-        rendezvous: &Arc<Rendezvous>,
+        rendezvous: &Arc<HostRendezvous>,
         abandoned: &Arc<AtomicBool>,
-    ) -> Control {
-        Control {
-            stop: Arc::clone(self.stop),
-            abandoned: Arc::clone(abandoned),
+    ) -> WorkerControl {
+        WorkerControl {
+            stop_requested: Arc::clone(self.stop),
+            is_abandoned: Arc::clone(abandoned),
             progress: Arc::clone(progress),
             rendezvous: Arc::clone(rendezvous),
-            time_calls: self.plan.experiment.time_calls,
-            clock: self.clock,
+            times_calls: self.plan.experiment.times_calls,
+            call_clock: self.clock,
         }
     }
 
     fn build_work(
         &self,
         assignment: &WorkerAssignment,
-        control: Control,
+        control: WorkerControl,
         pipe_end: Option<OwnedFd>,
         mut absence: AbsenceGuard,
     ) -> (Option<u32>, Result<WorkerOutcome, ProgramError>) {
         let thread = self
             .block_events
             .as_ref()
-            .and_then(|events| events.watch_this_thread().ok());
+            .and_then(|events| events.register_this_thread().ok());
         let outcome = self.measure_workers(assignment, control, pipe_end);
         absence.has_arrived = outcome.is_ok();
         (thread, outcome)
@@ -248,15 +252,15 @@ impl HostRig<'_> {
     fn measure_workers(
         &self,
         assignment: &WorkerAssignment,
-        control: Control,
+        control: WorkerControl,
         pipe_end: Option<OwnedFd>,
     ) -> Result<WorkerOutcome, ProgramError> {
         let mut ports = self
             .open_ports()
-            .map_err(|errno| Error::failed(diskperf_system::Call::Open, "/mnt0", errno))?;
+            .map_err(|errno| Error::call_failed(diskperf_system::CallKind::Open, "/mnt0", errno))?;
         ports.pipe_ends.extend(pipe_end.map(Some));
-        let mut system = System::Host(Box::new(Host::new(ports, control)));
-        let mut buffer = assignment.program.buffer(&assignment.worker);
+        let mut system = System::HostWorker(Box::new(HostWorker::new(ports, control)));
+        let mut buffer = assignment.program.new_buffer(&assignment.worker);
         run_ready(measure_worker(&mut system, assignment, &mut buffer))
     }
 
@@ -270,10 +274,10 @@ impl HostRig<'_> {
         directories.count() as u32
     }
 
-    fn open_ports(&self) -> std::io::Result<Ports> {
-        let mut ports = Ports {
+    fn open_ports(&self) -> std::io::Result<HostPorts> {
+        let mut ports = HostPorts {
             read_ahead: self.plan.read_ahead,
-            ..Ports::default()
+            ..HostPorts::default()
         };
         self.with_traffic(|traffic| ports.ring_log = traffic.ring_log());
         for drive in self.open_drives {
@@ -285,7 +289,10 @@ impl HostRig<'_> {
     fn list_meters(&self) -> Vec<&TrafficMeter> {
         let mut meters: Vec<&TrafficMeter> = Vec::new();
         for meter in self.open_drives.iter().flat_map(OpenDrive::traffic_meters) {
-            if !meters.iter().any(|known| known.device() == meter.device()) {
+            if !meters
+                .iter()
+                .any(|known| known.device_name() == meter.device_name())
+            {
                 meters.push(meter);
             }
         }
@@ -306,7 +313,7 @@ impl HostRig<'_> {
         let (Some(events), Some(parts)) = (&self.block_events, parts) else {
             return;
         };
-        match events.end(parts) {
+        match events.end_recording(parts) {
             Ok(trace) => observer.handle_event(ObserverEvent::BlockTraceRecorded(trace)),
             Err(error) => observer.handle_event(ObserverEvent::Note(&error.to_string())),
         }
@@ -316,8 +323,8 @@ impl HostRig<'_> {
     /// counters and starts the recording of block-layer events.
     fn coordinate_workers(
         &self,
-        rendezvous: &Rendezvous,
-        (meters, watch): (&[&TrafficMeter], &Watch),
+        rendezvous: &HostRendezvous,
+        (meters, watch): (&[&TrafficMeter], &InterferenceDetector),
         observer: &mut dyn Observer,
     ) -> CountersBefore {
         let mut before = CountersBefore::default();
@@ -327,13 +334,20 @@ impl HostRig<'_> {
             WorkerMeeting::CachesReady,
             WorkerMeeting::Start,
         ] {
-            if rendezvous.wait(self.stop).is_err() {
+            if rendezvous.wait_for_all_workers(self.stop).is_err() {
                 break;
             }
             if meeting == WorkerMeeting::CachesReady {
-                before.devices = meters.iter().map(|meter| meter.read().ok()).collect();
-                before.machine = watch.read();
-                if let Some(Err(error)) = self.block_events.as_ref().map(BlockEvents::begin) {
+                before.devices = meters
+                    .iter()
+                    .map(|meter| meter.read_counters().ok())
+                    .collect();
+                before.machine = watch.read_counters();
+                if let Some(Err(error)) = self
+                    .block_events
+                    .as_ref()
+                    .map(BlockEventRecorder::begin_recording)
+                {
                     observer.handle_event(ObserverEvent::Note(&error.to_string()));
                 }
                 self.with_traffic(|traffic| traffic.begin_recording(observer));
@@ -351,16 +365,16 @@ impl HostRig<'_> {
         leaving: &Receiver<Infallible>,
         observer: &mut dyn Observer,
     ) -> Nanoseconds {
-        let mut roll = Roll::begin();
-        while leaving.recv_timeout(Roll::PERIOD) == Err(RecvTimeoutError::Timeout) {
-            roll.answer();
+        let mut roll = StopDetector::start_detector();
+        while leaving.recv_timeout(StopDetector::CHECK_PERIOD) == Err(RecvTimeoutError::Timeout) {
+            roll.record_run();
             self.with_traffic(|traffic| {
                 if traffic.poll_events(observer) {
-                    roll.resume();
+                    roll.restart_period();
                 }
             });
         }
-        roll.end()
+        roll.stopped_time_total()
     }
 
     fn with_traffic(&self, mut with: impl FnMut(&mut TrafficLog)) {
@@ -373,8 +387,8 @@ impl HostRig<'_> {
 /// Counters at the end of all preparations, before the timed part.
 #[derive(Default)]
 struct CountersBefore {
-    devices: Vec<Option<Counters>>,
-    machine: interference::Counters,
+    devices: Vec<Option<DiskCounters>>,
+    machine: interference::InterferenceCounters,
 }
 
 /// Creates pipes between workers. Each worker gets its end of its drive's pipe, if its program has
@@ -388,7 +402,7 @@ fn open_pipe_ends(assignments: &[WorkerAssignment]) -> Result<Vec<Option<OwnedFd
     let ends = assignments.iter().map(|assignment| {
         let end = pipes.take_end(assignment, make);
         end.map_err(|error: std::io::Error| {
-            Error::failed(diskperf_system::Call::Pipe, "a drive's workers", error).into()
+            Error::call_failed(diskperf_system::CallKind::Pipe, "a drive's workers", error).into()
         })
     });
     ends.collect()
@@ -410,7 +424,7 @@ enum WorkerMeeting {
 /// Guard of a worker that ends the repetition for the other workers if this one fails, panics or
 /// never starts.
 struct AbsenceGuard {
-    rendezvous: Arc<Rendezvous>,
+    rendezvous: Arc<HostRendezvous>,
     abandoned: Arc<AtomicBool>,
     has_arrived: bool,
     /// Sender that is dropped together with the worker, so that the receiver notices its end.
@@ -418,11 +432,11 @@ struct AbsenceGuard {
 }
 
 impl AbsenceGuard {
-    fn from_control(control: &Control, present: Sender<Infallible>) -> Self {
+    fn from_control(control: &WorkerControl, present: Sender<Infallible>) -> Self {
         Self {
             _present: present,
             rendezvous: Arc::clone(&control.rendezvous),
-            abandoned: Arc::clone(&control.abandoned),
+            abandoned: Arc::clone(&control.is_abandoned),
             has_arrived: false,
         }
     }
@@ -432,7 +446,7 @@ impl Drop for AbsenceGuard {
     fn drop(&mut self) {
         if !self.has_arrived {
             self.abandoned.store(true, Ordering::Relaxed);
-            self.rendezvous.give_up();
+            self.rendezvous.break_barrier();
         }
     }
 }
@@ -445,10 +459,15 @@ fn join_thread<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
 
 /// Returns the changes of the devices' counters. They include the last fsync, because the workers
 /// have ended.
-fn measure_traffic(meters: &[&TrafficMeter], before: Vec<Option<Counters>>) -> Vec<DeviceTraffic> {
+fn measure_traffic(
+    meters: &[&TrafficMeter],
+    before: Vec<Option<DiskCounters>>,
+) -> Vec<DeviceTraffic> {
     meters
         .iter()
         .zip(before)
-        .filter_map(|(meter, before)| Some(meter.traffic(before?, meter.read().ok()?)))
+        .filter_map(|(meter, before)| {
+            Some(meter.traffic_between(before?, meter.read_counters().ok()?))
+        })
         .collect()
 }

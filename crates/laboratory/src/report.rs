@@ -9,7 +9,7 @@ use diskperf_analysis::report::html::{
 use diskperf_catalogue::{Catalogue, PublishedCell};
 use diskperf_models::LaboratoryError;
 use diskperf_timeline::units::parse_size;
-use diskperf_timeline::{Run, World};
+use diskperf_timeline::{MeasuredWorld, Run};
 
 /// Adds the published results to each run.
 ///
@@ -59,12 +59,12 @@ pub fn build_pictures(
 /// Returns the published results of a run's system. The list is empty if settings change the
 /// system, because it is then a different one.
 fn list_printed_figures(cells: &[&PublishedCell], run: &Run) -> Vec<PrintedFigure> {
-    let changed = |model: &diskperf_timeline::Modelled| !model.settings.is_empty();
-    if run.world == World::Host || run.model.as_ref().is_none_or(changed) {
+    let changed = |model: &diskperf_timeline::ModelInformation| !model.settings.is_empty();
+    if run.world == MeasuredWorld::Host || run.model_information.as_ref().is_none_or(changed) {
         return Vec::new();
     }
     let of_target = cells.iter().filter(|cell| {
-        cell.full_target().as_ref() == Some(&run.target) && cell.scored_as.is_none()
+        cell.full_target().as_ref() == Some(&run.target_label) && cell.scored_as.is_none()
     });
     of_target
         .filter_map(|cell| printed_throughput(cell))

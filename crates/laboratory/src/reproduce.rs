@@ -26,7 +26,7 @@ mod zachariassen;
 use crate::crew::{ThreadCrew, available_threads};
 use diskperf_analysis::accuracy::AccuracyCard;
 use diskperf_catalogue::{Catalogue, PublishedValues, Setting};
-use diskperf_machine::Budget;
+use diskperf_machine::RunBudget;
 use diskperf_models::LaboratoryError;
 use diskperf_models::crew::WatchedCrew;
 use jobs::ModelWorkshop;
@@ -55,7 +55,7 @@ pub struct ReproduceOptions {
     /// User's folder that overlays the catalogue, which may hold further notes.
     pub catalogue: Option<PathBuf>,
     /// Budget of events, virtual time and memory for each machine.
-    pub budget: Budget,
+    pub budget: RunBudget,
     /// Flag that is set when the user ends the reproduction.
     pub stop: Arc<AtomicBool>,
 }
@@ -70,7 +70,7 @@ impl Default for ReproduceOptions {
             cell_patterns: Vec::new(),
             table_title: None,
             catalogue: None,
-            budget: Budget::USUAL,
+            budget: RunBudget::DEFAULT,
             stop: Arc::default(),
         }
     }
@@ -135,7 +135,7 @@ pub fn run_cells(
         stop: &stop,
         progress: &|_, _| (),
     };
-    let workshop = ModelWorkshop::new(crew, Budget::USUAL);
+    let workshop = ModelWorkshop::new(crew, RunBudget::DEFAULT);
     let mut wanted = Vec::new();
     for id in ids {
         let plain = id.strip_suffix("#cpu").unwrap_or(id);

@@ -15,7 +15,7 @@ use diskperf_analysis::comparison::RunHistory;
 use diskperf_models::LaboratoryError;
 use diskperf_store::{RunHeading, Store, StoreError, StoreErrorKind};
 use diskperf_system::host::output_file::OutputFile;
-use diskperf_timeline::{Run, World, printable};
+use diskperf_timeline::{MeasuredWorld, Run, escape_unprintable};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -146,12 +146,12 @@ fn filter_by_target<'r>(
             break;
         }
         let is_measured = run.results.iter().any(|one| !one.repetitions.is_empty());
-        if heading.world == World::Host && (is_measured || newest.is_none()) {
-            return Ok(Some(run.id));
+        if heading.world == MeasuredWorld::Host && (is_measured || newest.is_none()) {
+            return Ok(Some(run.run_id));
         }
         newest.get_or_insert(run);
     }
-    Ok(newest.map(|run| run.id))
+    Ok(newest.map(|run| run.run_id))
 }
 
 fn find_all_labelled(store: &Store, name: &str) -> Result<Vec<String>, LaboratoryError> {
@@ -178,8 +178,8 @@ pub fn load_history(path: Option<&Path>, runs: &[Run]) -> Result<RunHistory, Lab
         return Ok(RunHistory::default());
     };
     let same = |heading: &RunHeading| {
-        let of = |run: &Run| run.suite == heading.suite && is_same_run(heading, run);
-        heading.world == World::Host && runs.iter().any(of)
+        let of = |run: &Run| run.suite_name == heading.suite && is_same_run(heading, run);
+        heading.world == MeasuredWorld::Host && runs.iter().any(of)
     };
     let headings = store
         .list_runs()
@@ -199,7 +199,7 @@ fn is_same_run(heading: &RunHeading, run: &Run) -> bool {
     let places = run.environment.places.iter();
     let places: Vec<&str> = places.map(|place| place.path.as_str()).collect();
     match heading.target_paths.is_empty() || places.is_empty() {
-        true => heading.target == run.target,
+        true => heading.target == run.target_label,
         false => heading.target_paths == places,
     }
 }
@@ -235,7 +235,7 @@ pub fn check_store(path: &Path) -> Result<(), LaboratoryError> {
         )));
     }
     Store::check(path).map_err(store_error)?;
-    OutputFile::check(path).map_err(crate::output::output_error)
+    OutputFile::check_output(path).map_err(crate::output::output_error)
 }
 
 /// Formats runs as the text of a file that is accepted wherever a run is.
@@ -247,7 +247,7 @@ pub fn render_export(runs: &[Run]) -> Result<String, LaboratoryError> {
     };
     let text = serde_json::to_string_pretty(&file).map_err(LaboratoryError::work)?;
     // Whoever looks at it with a pager or an editor sees text.
-    Ok(printable(&text).into_owned())
+    Ok(escape_unprintable(&text).into_owned())
 }
 
 /// Writes runs to an export file, which is accepted wherever a run is.
@@ -288,8 +288,8 @@ fn read_export_file(path: &Path) -> Result<Vec<Run>, LaboratoryError> {
         )));
     }
     for (number, run) in file.runs.iter().enumerate() {
-        run.check().map_err(|impossible| {
-            let impossible = impossible.within(&format!("runs[{number}]"));
+        run.check_run().map_err(|impossible| {
+            let impossible = impossible.within_field(&format!("runs[{number}]"));
             error(format!("{impossible}; no diskperf wrote this"))
         })?;
     }

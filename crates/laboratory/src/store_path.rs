@@ -30,7 +30,7 @@ pub(crate) fn open_store(path: &Path, lock_wait: Duration) -> Result<Store, Stor
 
 fn require_trusted(path: &Path) -> Result<(), OutputError> {
     // The store itself says better what is wrong with a directory or a FIFO.
-    match OutputFile::check(path) {
+    match OutputFile::check_output(path) {
         Err(error) if !matches!(error.problem, OutputProblem::NotRegularFile { .. }) => Err(error),
         _ => match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => output_file::make_folder(folder),

@@ -5,10 +5,12 @@ use diskperf_models::LaboratoryError;
 use diskperf_models::plan::job_file::RESERVE_BYTES;
 use diskperf_system::host::device::{BlockDevice, DeviceNumber};
 use diskperf_system::host::environment;
-use diskperf_system::host::page_cache::{DirectSupport, direct_io, direct_io_of_files_in};
+use diskperf_system::host::page_cache::{
+    DirectSupport, direct_io_support, direct_io_support_in_directory,
+};
 use diskperf_system::host::safety::claim_for_writing;
 use diskperf_timeline::units::format_size;
-use diskperf_timeline::{Experiment, Place};
+use diskperf_timeline::{Experiment, TargetDescription};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -30,7 +32,7 @@ pub struct StorageTarget {
     pub(crate) device: Option<BlockDevice>,
     file_bytes: u64,
     /// File system of the target and the disks below it.
-    pub(crate) location: Place,
+    pub(crate) location: TargetDescription,
 }
 
 /// Name of a target without storage: requests complete as they are submitted, and only the cost of
@@ -85,7 +87,7 @@ impl StorageTarget {
             is_null: true,
             device: None,
             file_bytes: NULL_TARGET_BYTES,
-            location: Place::default(),
+            location: TargetDescription::default(),
         }
     }
 
@@ -100,9 +102,9 @@ impl StorageTarget {
         let named = experiment
             .destroy_data_on
             .iter()
-            .find(|named| Self::device_number(named) == Some(device.number()));
+            .find(|named| Self::device_number(named) == Some(device.device_number()));
         if let Some(named) = named {
-            claim_for_writing(&device, named, experiment.ignore_signature)
+            claim_for_writing(&device, named, experiment.ignores_signature)
                 .map_err(LaboratoryError::request)?;
         }
         // The layers that need no device are measured first, and would be in vain.
@@ -121,9 +123,9 @@ impl StorageTarget {
             typed_path: typed.to_owned(),
             medium: Medium::Device,
             destroyed_device: named.cloned(),
-            ignore_signature: experiment.ignore_signature,
+            ignore_signature: experiment.ignores_signature,
             is_null: false,
-            location: environment::place(&path),
+            location: environment::describe_target(&path),
             device: Some(device),
             file_bytes: 0,
             resolved_path: path,
@@ -149,7 +151,7 @@ impl StorageTarget {
             destroyed_device: None,
             ignore_signature: false,
             is_null: false,
-            location: environment::place(&path),
+            location: environment::describe_target(&path),
             device: None,
             file_bytes,
             resolved_path: path,
@@ -157,7 +159,7 @@ impl StorageTarget {
     }
 
     fn inspect_directory(typed: &Path, path: PathBuf) -> Result<Self, LaboratoryError> {
-        let place = environment::place(&path);
+        let place = environment::describe_target(&path);
         if place.filesystem.is_none() {
             return Err(LaboratoryError::Request(format!(
                 "target {}: the kernel does not say which file system it is on",
@@ -199,7 +201,9 @@ impl StorageTarget {
     /// Kind and block size of the file system, or name of the device.
     pub(crate) fn filesystem_name(&self) -> String {
         match (&self.location.filesystem, &self.device) {
-            (Some(filesystem), _) => format!("{}/{}", filesystem.kind, filesystem.block_bytes),
+            (Some(filesystem), _) => {
+                format!("{}/{}", filesystem.filesystem_type, filesystem.block_bytes)
+            }
             (None, Some(device)) => device.name().to_owned(),
             (None, None) => self.name(),
         }
@@ -257,7 +261,7 @@ impl StorageTarget {
             format!(
                 "not enough space on {}: its file system ({}) has none free; name a directory on another one",
                 self.name(),
-                filesystem.kind
+                filesystem.filesystem_type
             )
         })
     }
@@ -337,22 +341,22 @@ impl StorageTarget {
     pub(crate) fn find_direct_obstacle(&self, call_bytes: u64) -> Option<String> {
         let name = self.name();
         let opened = std::fs::File::open(&self.resolved_path).ok()?;
-        let support = match direct_io(opened.as_fd()).ok()? {
-            DirectSupport::Unknown if self.medium == Medium::Directory => {
-                direct_io_of_files_in(&self.resolved_path).ok()?
+        let support = match direct_io_support(opened.as_fd()).ok()? {
+            DirectSupport::DirectUnknown if self.medium == Medium::Directory => {
+                direct_io_support_in_directory(&self.resolved_path).ok()?
             }
             support => support,
         };
         let alignment_bytes = match support {
-            DirectSupport::Unsupported { why } => {
+            DirectSupport::DirectUnsupported { why } => {
                 return Some(format!(
                     "O_DIRECT does not bypass the page cache on {name}: {why}"
                 ));
             }
-            DirectSupport::Supported {
+            DirectSupport::DirectSupported {
                 offset_alignment, ..
             } => Some(offset_alignment),
-            DirectSupport::Unknown => self
+            DirectSupport::DirectUnknown => self
                 .location
                 .devices
                 .iter()
@@ -381,8 +385,8 @@ impl StorageTarget {
                 } else {
                     ""
                 },
-                filesystem.kind,
-                filesystem.source,
+                filesystem.filesystem_type,
+                filesystem.mount_source,
                 format_size(filesystem.available_bytes),
             ),
             _ if self.is_writable() => format!("{name}: THE DATA ON THIS DEVICE IS OVERWRITTEN"),

@@ -3,8 +3,10 @@
 
 use diskperf_battery::{Program, Suite};
 use diskperf_models::{EventSource, Observer, ObserverEvent, RecordedEvent};
-use diskperf_system::host::RingLog;
-use diskperf_system::host::block_events::{BlockEventsError, BlockStream, Listened, POLL_EVERY};
+use diskperf_system::host::RingRequestLog;
+use diskperf_system::host::block_events::{
+    BlockEventsError, BlockRequestStream, POLL_INTERVAL, RecordedDisk,
+};
 use diskperf_system::host::device::BlockDevice;
 use diskperf_timeline::DeviceEvent;
 use std::time::Instant;
@@ -18,8 +20,8 @@ pub(crate) struct TrafficLog {
 }
 
 enum TrafficSource {
-    BlockLayer(Box<BlockStream>),
-    EngineRings(RingLog),
+    BlockLayer(Box<BlockRequestStream>),
+    EngineRings(RingRequestLog),
 }
 
 impl TrafficLog {
@@ -31,13 +33,13 @@ impl TrafficLog {
         suite: &Suite,
         observer: &mut dyn Observer,
     ) -> Option<Self> {
-        let listened = disks.iter().map(|disk| Listened {
+        let listened = disks.iter().map(|disk| RecordedDisk {
             disk: disk.clone(),
-            sectors: None,
+            partition_sectors: None,
         });
-        let listened: Vec<Listened> = listened.collect();
+        let listened: Vec<RecordedDisk> = listened.collect();
         let names: Vec<String> = disks.iter().map(|disk| disk.name().to_owned()).collect();
-        let (of, source) = match BlockStream::of(&listened) {
+        let (of, source) = match BlockRequestStream::record_disks(&listened) {
             Ok(stream) => {
                 let what = format!(
                     "requests of all programs to {}, from the driver to their completion (block-layer events)",
@@ -49,13 +51,13 @@ impl TrafficLog {
                 };
                 (TrafficSource::BlockLayer(Box::new(stream)), source)
             }
-            Err(error) if suite.programs().any(Program::keeps_requests) => {
+            Err(error) if suite.iter_programs().any(Program::keeps_requests_in_flight) => {
                 let what = format!(
                     "requests of the programs' rings, from submission until the program saw the completion, because there are no block-layer events ({error})"
                 );
                 let devices = Vec::new();
                 (
-                    TrafficSource::EngineRings(RingLog::default()),
+                    TrafficSource::EngineRings(RingRequestLog::default()),
                     EventSource {
                         devices,
                         description: what,
@@ -85,7 +87,7 @@ impl TrafficLog {
 
     /// Returns the log in which the programs' rings record their submissions, if they are the
     /// source.
-    pub(crate) fn ring_log(&self) -> Option<RingLog> {
+    pub(crate) fn ring_log(&self) -> Option<RingRequestLog> {
         match &self.source {
             TrafficSource::BlockLayer(_) => None,
             TrafficSource::EngineRings(log) => Some(log.clone()),
@@ -95,8 +97,8 @@ impl TrafficLog {
     /// Starts to record the requests of a timed part.
     pub(crate) fn begin_recording(&mut self, observer: &mut dyn Observer) {
         let begun = match &mut self.source {
-            TrafficSource::BlockLayer(stream) => stream.begin(),
-            TrafficSource::EngineRings(log) => Ok(log.begin()),
+            TrafficSource::BlockLayer(stream) => stream.begin_recording(),
+            TrafficSource::EngineRings(log) => Ok(log.begin_recording()),
         };
         if let Some(at) = self.warn_on_error(begun, observer) {
             self.is_recording = true;
@@ -109,14 +111,14 @@ impl TrafficLog {
 
     /// Reports new requests to the observer if a report is due. Returns whether it was.
     pub(crate) fn poll_events(&mut self, observer: &mut dyn Observer) -> bool {
-        if !self.is_recording || self.last_poll.elapsed() < POLL_EVERY {
+        if !self.is_recording || self.last_poll.elapsed() < POLL_INTERVAL {
             return false;
         }
         self.last_poll = Instant::now();
         let polled = match &mut self.source {
-            TrafficSource::BlockLayer(stream) => stream.poll(&mut self.events),
+            TrafficSource::BlockLayer(stream) => stream.poll_events(&mut self.events),
             TrafficSource::EngineRings(log) => {
-                log.poll(&mut self.events);
+                log.take_events(&mut self.events);
                 Ok(())
             }
         };
@@ -131,8 +133,8 @@ impl TrafficLog {
             return;
         }
         let ended = match &mut self.source {
-            TrafficSource::BlockLayer(stream) => stream.end(&mut self.events),
-            TrafficSource::EngineRings(log) => Ok(log.end(&mut self.events)),
+            TrafficSource::BlockLayer(stream) => stream.end_recording(&mut self.events),
+            TrafficSource::EngineRings(log) => Ok(log.end_recording(&mut self.events)),
         };
         self.report_events(observer);
         if let Some(at) = self.warn_on_error(ended, observer) {
@@ -144,7 +146,7 @@ impl TrafficLog {
 
     fn report_events(&mut self, observer: &mut dyn Observer) {
         if let TrafficSource::EngineRings(log) = &self.source {
-            let names = log.files();
+            let names = log.file_paths();
             observer.handle_event(ObserverEvent::RequestsRecorded(
                 RecordedEvent::DevicesNamed(&names),
             ));
@@ -178,7 +180,7 @@ impl TrafficLog {
     /// Returns an error if a buffer cannot be removed. `diskperf clean` then finds it.
     pub(crate) fn close(self) -> Result<(), BlockEventsError> {
         match self.source {
-            TrafficSource::BlockLayer(stream) => stream.close(),
+            TrafficSource::BlockLayer(stream) => stream.remove_instance(),
             TrafficSource::EngineRings(_) => Ok(()),
         }
     }

@@ -158,7 +158,7 @@ fn a_part_of_the_card_is_as_in_the_whole() {
         cell_patterns: vec!["*T2/vax780-sc780-eagle/8K/*/1".to_owned()],
         settings: vec![Setting {
             path: "drive.spindle_rpm".to_owned(),
-            text: "1980".to_owned(),
+            value_text: "1980".to_owned(),
         }],
         ..ReproduceOptions::default()
     });

@@ -6,10 +6,11 @@
 //! searches all of both, and keeps what it finds in `bench/results/adaptive.md`, where one of
 //! the twenty random workloads that nobody had looked at misses its 10 % by one.
 
-use diskperf_machine::Streams;
+use diskperf_machine::RandomStreams;
 use diskperf_models::adaptive::{
-    AdaptiveRig, AdaptiveWorkload, DESIGN_SEEDS, FixedPolicyRuns, HELD_OUT_SEED, LOOK_DISTANCES,
-    Policy, PolicyChooser, WorkloadSet, changing_workloads, design_workloads, draw_workloads,
+    AdaptiveRig, AdaptiveWorkload, CachePolicy, DESIGN_SEEDS, FixedPolicyRuns, HELD_OUT_SEED,
+    LOOK_DISTANCES, PolicyChooser, WorkloadSet, changing_workloads, design_workloads,
+    draw_workloads,
 };
 use diskperf_models::model::load_catalogue;
 use std::sync::Arc;
@@ -22,8 +23,8 @@ const BITS: [&str; 4] = [
 ];
 const SECTORS: [u32; 4] = [0, 10, 30, 100];
 
-fn some() -> Vec<Policy> {
-    let parse = |bits: &str, sectors| Policy::parse(bits, sectors).expect("bits");
+fn some() -> Vec<CachePolicy> {
+    let parse = |bits: &str, sectors| CachePolicy::parse_policy(bits, sectors).expect("bits");
     BITS.iter()
         .flat_map(|bits| SECTORS.map(|sectors| parse(bits, sectors)))
         .collect()
@@ -40,8 +41,8 @@ fn compared(workloads: &[AdaptiveWorkload], threads: usize) -> WorkloadSet {
         println!(
             "{:.3} of the best, {} {}, of the first pass {:.3}: {}",
             row.share_of_best_policy(),
-            row.best_policy.0.text(),
-            row.best_policy.0.ahead_sectors,
+            row.best_policy.0.format_bits(),
+            row.best_policy.0.read_ahead_sectors,
             row.share_of_first_policy(),
             row.workload().name
         );
@@ -89,15 +90,15 @@ fn settings_that_cannot_show_are_the_same() {
     const SEED: u64 = 7;
     println!("seed {SEED}");
     let catalogue = load_catalogue(None).expect("the catalogue");
-    let all = Policy::all(&LOOK_DISTANCES);
-    let mut stream = Streams::new(SEED).stream("settings");
+    let all = CachePolicy::all_effective(&LOOK_DISTANCES);
+    let mut stream = RandomStreams::new(SEED).named_stream("settings");
     let mut skipped = 0;
     for workload in of(draw_workloads(DESIGN_SEEDS[0], 20), &[5, 7]) {
         let rig = |_| AdaptiveRig::new(&catalogue, &workload, &Arc::default()).expect("a rig");
         let again = rig(());
         let mut fixed = FixedPolicyRuns::new(rig(()));
         for _ in 0..30 {
-            let policies = [all[stream.below(all.len() as u64) as usize]; 3];
+            let policies = [all[stream.draw_below(all.len() as u64) as usize]; 3];
             let before = fixed.run_count();
             let took = fixed.times_with(policies).expect("it runs");
             if fixed.run_count() == before {

@@ -3,22 +3,22 @@
 use diskperf_battery::Program;
 use diskperf_laboratory::execute::execute;
 use diskperf_laboratory::{Experiment, Plan, RunRecorder, SilentObserver, Workload, plan};
-use diskperf_timeline::{Protocol, Repetition, Run, Statistic, StepValues};
+use diskperf_timeline::{Protocol, Repetition, Run, StepValues, SummaryStatistic};
 use std::sync::Arc;
 
 const TWICE: Protocol = Protocol {
-    repetitions: 2,
-    discarded: 0,
-    statistic: Statistic::Median,
+    repetition_count: 2,
+    discarded_count: 0,
+    statistic: SummaryStatistic::Median,
     stop_below_share: None,
-    steady: None,
+    steady_rule: None,
 };
 
 /// A program as a run keeps it, at this place of the table.
 fn values(program: &str, settings: &[(&str, &str)], row: u32) -> StepValues {
-    let mut made = Program::named(program).unwrap();
+    let mut made = Program::from_name(program).unwrap();
     for (name, value) in settings {
-        made.set(name, value).unwrap();
+        made.set_parameter(name, value).unwrap();
     }
     StepValues {
         program: program.to_owned(),
@@ -27,12 +27,12 @@ fn values(program: &str, settings: &[(&str, &str)], row: u32) -> StepValues {
             .iter()
             .map(|(name, _)| (*name).to_owned())
             .collect(),
-        row,
+        table_row: row,
         size_group: row,
         protocol: None,
-        area_times: None,
+        area_pass_count: None,
         size_bytes: None,
-        beside: Vec::new(),
+        parallel_steps: Vec::new(),
     }
 }
 
@@ -64,8 +64,8 @@ const SMALL: &[(&str, &str)] = &[("area_bytes", "1M"), ("depth", "2")];
 fn twice() -> StepValues {
     let one = values("random", SMALL, 0);
     StepValues {
-        beside: vec![StepValues {
-            row: 1,
+        parallel_steps: vec![StepValues {
+            table_row: 1,
             ..one.clone()
         }],
         ..one
@@ -83,25 +83,25 @@ fn each_program_has_a_result_and_they_share_the_drive() {
     );
     let alone = run(target, vec![reading.clone()]);
     let both = StepValues {
-        beside: vec![writing],
+        parallel_steps: vec![writing],
         ..reading
     };
     let together = run(target, vec![both.clone()]);
     let names: Vec<_> = together
         .results
         .iter()
-        .map(|one| (&*one.program, one.row))
+        .map(|one| (&*one.program, one.table_row))
         .collect();
     assert_eq!(names, [("random", 0), ("sequential", 1)]);
     for result in &together.results {
         assert_eq!(result.repetitions.len(), 2, "{}", result.program);
     }
-    let elapsed = |run: &Run| run.results[0].repetitions[0].elapsed();
+    let elapsed = |run: &Run| run.results[0].repetitions[0].elapsed_time();
     assert!(elapsed(&together) > elapsed(&alone));
     // They began at the same moment.
-    let started = |one: &Repetition| one.workers[0].started;
+    let started = |one: &Repetition| one.workers[0].start_time;
     let [reading, writing] = [0, 1].map(|place: usize| &together.results[place].repetitions[0]);
-    assert!(started(reading) < writing.elapsed() && started(writing) < reading.elapsed());
+    assert!(started(reading) < writing.elapsed_time() && started(writing) < reading.elapsed_time());
     // What is kept of it makes it again.
     let kept = together.experiment.clone().unwrap();
     let again = plan::plan(&kept).unwrap();
@@ -112,7 +112,7 @@ fn each_program_has_a_result_and_they_share_the_drive() {
         &mut RunRecorder::without_store(),
     );
     assert_eq!(again.run.results, together.results);
-    assert_eq!(again.run.model, together.model);
+    assert_eq!(again.run.model_information, together.model_information);
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn random_streams_of_programs_at_once_differ() {
     let run = run("vax780-sc780-eagle", vec![twice()]);
     let [one, other] = [0, 1].map(|place: usize| &run.results[place].repetitions[0].workers[0]);
     assert_eq!(one.payload_bytes, other.payload_bytes);
-    assert_ne!(one.load, other.load);
+    assert_ne!(one.load_measure, other.load_measure);
 }
 
 #[test]
@@ -128,7 +128,10 @@ fn where_nothing_is_there_all_are_measured() {
     let run = run("null", vec![twice()]);
     assert_eq!(run.results.len(), 2);
     for result in &run.results {
-        let loads = result.repetitions.iter().flat_map(Repetition::loads);
+        let loads = result
+            .repetitions
+            .iter()
+            .flat_map(Repetition::load_measures);
         assert!(
             loads.count() >= 2,
             "{} repetitions",

@@ -9,7 +9,7 @@ const PAIR: &str = "kridle-mckusick-1983/T2/vax780-sc780-eagle/8K/write_4096/2";
 fn setting(path: &str, text: &str) -> Setting {
     Setting {
         path: path.to_owned(),
-        text: text.to_owned(),
+        value_text: text.to_owned(),
     }
 }
 

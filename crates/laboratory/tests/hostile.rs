@@ -7,13 +7,14 @@ use diskperf_catalogue::Catalogue;
 use diskperf_laboratory::explain::storage::{compare_explanations, explain_run};
 use diskperf_laboratory::report::build_reports;
 use diskperf_laboratory::runs;
-use diskperf_timeline::printable::is_instruction;
-use diskperf_timeline::units::PAST_CALENDAR_MS;
+use diskperf_timeline::printable::is_terminal_instruction;
+use diskperf_timeline::units::CALENDAR_END_UNIX_MS;
 use diskperf_timeline::{
-    Arm, Block, CacheMode, ControllerCache, Device, DeviceTraffic, Environment, Filesystem,
-    FlashTraffic, Histogram, Interference, Interleaved, Ledger, LoadMeasure, MediaCache,
-    Nanoseconds, OperationMeasure, Overhead, Place, ProgramResult, Protocol, Repetition, Residency,
-    Run, RunState, SeriesPoint, Stage, Statistic, WorkerMeasure, World,
+    CacheMode, ComparisonVariant, ControllerCache, Device, DeviceTraffic, Environment, Filesystem,
+    FlashTraffic, Histogram, Interference, InterleavedBlock, InterleavedRun, Ledger, LoadMeasure,
+    MeasuredWorld, MediaCache, Nanoseconds, OperationMeasure, Overhead, ProgramResult, Protocol,
+    Repetition, Residency, Run, RunState, SeriesPoint, Stage, SummaryStatistic, TargetDescription,
+    WorkerMeasure,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -75,23 +76,23 @@ prop_compose! {
     ) -> LoadMeasure {
         let operation = |response: Vec<(u64, u64)>| OperationMeasure {
             bytes,
-            submit: response.clone().into(),
-            completion: response.clone().into(),
-            response: response.into(),
+            submit_call_times: response.clone().into(),
+            completion_times: response.clone().into(),
+            response_times: response.into(),
             ..OperationMeasure::default()
         };
         let point = |response: Vec<(u64, u64)>| SeriesPoint {
-            reads: bytes,
+            read_count: bytes,
             read_bytes: bytes,
-            response: response.into(),
+            response_times: response.into(),
             ..SeriesPoint::default()
         };
         LoadMeasure {
             read: operation(read),
             sync: operation(sync),
-            lag: lag.map(Histogram::from),
-            series: points.into_iter().map(point).collect(),
-            interval: Nanoseconds(interval.max(1)),
+            arrival_lag: lag.map(Histogram::from),
+            time_series: points.into_iter().map(point).collect(),
+            series_interval: Nanoseconds(interval.max(1)),
             ..LoadMeasure::default()
         }
     }
@@ -116,30 +117,30 @@ prop_compose! {
             table[Stage::Copy.index()] = elapsed - elapsed / 3;
         }
         WorkerMeasure {
-            drive,
-            started: Nanoseconds(figures[0]),
-            elapsed: Nanoseconds(elapsed),
-            durable: durable.map(|more| Nanoseconds(elapsed.max(more))),
-            cpu: Nanoseconds(figures[2]),
-            user: Nanoseconds(figures[3]),
-            system: Nanoseconds(figures[4]),
-            cpu_wait: cpu_wait.map(Nanoseconds),
+            drive_index: drive,
+            start_time: Nanoseconds(figures[0]),
+            elapsed_time: Nanoseconds(elapsed),
+            durable_time: durable.map(|more| Nanoseconds(elapsed.max(more))),
+            cpu_time: Nanoseconds(figures[2]),
+            user_cpu_time: Nanoseconds(figures[3]),
+            system_cpu_time: Nanoseconds(figures[4]),
+            cpu_wait_time: cpu_wait.map(Nanoseconds),
             payload_bytes: figures[5],
             read_bytes: figures[6],
             written_bytes: figures[7],
-            calls: figures[8].max(12),
-            metadata_calls: figures[13],
-            voluntary_switches: figures[9],
-            involuntary_switches: figures[10],
-            minor_faults: figures[11],
-            major_faults: figures[12],
+            call_count: figures[8].max(12),
+            metadata_call_count: figures[13],
+            voluntary_switch_count: figures[9],
+            involuntary_switch_count: figures[10],
+            minor_fault_count: figures[11],
+            major_fault_count: figures[12],
             storage_read_bytes: stored,
             read_latency: read.into(),
             write_latency: write.into(),
             ledger: Ledger::from_table(&table),
-            load,
-            failure: None,
-            verified: None,
+            load_measure: load,
+            worker_failure: None,
+            verified_blocks: None,
         }
     }
 }
@@ -153,55 +154,55 @@ prop_compose! {
         name in text(),
     ) -> Repetition {
         Repetition {
-            discarded,
+            is_discarded: discarded,
             workers,
             residency: residency.then_some(Residency {
                 file_bytes: whole,
-                before_bytes: whole / 2,
-                after_bytes: whole,
+                resident_before_bytes: whole / 2,
+                resident_after_bytes: whole,
             }),
             devices: vec![DeviceTraffic {
-                device: name.clone(),
+                device_name: name.clone(),
                 read_bytes: whole,
                 written_bytes: 0,
                 busy_ms: whole,
                 ..DeviceTraffic::default()
             }],
             controller_caches: vec![ControllerCache {
-                controller: u32::MAX,
-                class: name.clone(),
-                reads: whole,
-                hits: whole,
-                sectors: whole,
-                sectors_held: 0,
+                controller_index: u32::MAX,
+                request_class: name.clone(),
+                read_count: whole,
+                hit_count: whole,
+                read_sectors: whole,
+                cached_read_sectors: 0,
             }],
             media_caches: vec![MediaCache {
-                drive: u32::MAX,
+                drive_index: u32::MAX,
                 used_bytes: whole,
-                room_bytes: whole,
-                extents: whole,
-                most_extents: whole,
+                capacity_bytes: whole,
+                extent_count: whole,
+                extent_count_max: whole,
                 cached_bytes: whole,
                 streamed_bytes: 0,
                 cleaned_bytes: whole,
-                past_cache_bytes: whole,
-                bands_cleaned: whole,
-                cleaning: Nanoseconds(whole),
+                direct_write_bytes: whole,
+                cleaned_band_count: whole,
+                cleaning_time: Nanoseconds(whole),
             }],
-            flash: vec![FlashTraffic {
-                drive: u32::MAX,
+            flash_traffic: vec![FlashTraffic {
+                drive_index: u32::MAX,
                 host_units: 1,
                 collection_units: whole,
-                erases: whole,
+                erase_count: whole,
                 ..FlashTraffic::default()
             }],
-            block: Some(Block {
-                number: u32::MAX,
-                second: false,
-                after_verdict: true,
+            interleaved_block: Some(InterleavedBlock {
+                block_number: u32::MAX,
+                is_second_run: false,
+                is_after_verdict: true,
             }),
             interference: vec![
-                Interference::OtherIo {
+                Interference::ForeignIo {
                     device: name.clone(),
                     read_bytes: u64::MAX,
                     written_bytes: u64::MAX,
@@ -241,17 +242,17 @@ prop_compose! {
                 (name.clone(), name.clone()),
             ]),
             distinguishing: vec!["layer".to_owned(), name.clone()],
-            row,
-            drives: 2,
-            filesystem: name.clone(),
+            table_row: row,
+            drive_count: 2,
+            filesystem_type: name.clone(),
             size_bytes,
-            cache: CacheMode::Warm,
+            cache_mode: CacheMode::Warm,
             protocol: Protocol {
-                repetitions: u32::MAX,
-                discarded: 1,
-                statistic: if minimum { Statistic::Minimum } else { Statistic::Median },
+                repetition_count: u32::MAX,
+                discarded_count: 1,
+                statistic: if minimum { SummaryStatistic::Minimum } else { SummaryStatistic::Median },
                 stop_below_share: Some(1e15),
-                steady: None,
+                steady_rule: None,
             },
             repetitions,
             notes: vec![name],
@@ -261,16 +262,16 @@ prop_compose! {
 
 fn environment(name: &str, size: u64) -> Environment {
     Environment {
-        kernel: name.to_owned(),
+        kernel_version: name.to_owned(),
         cpu_model: name.to_owned(),
-        cpus: u32::MAX,
+        cpu_count: u32::MAX,
         memory_bytes: size,
         load_average: 1e15,
         call_clock: name.to_owned(),
-        places: vec![Place {
+        places: vec![TargetDescription {
             path: name.to_owned(),
             filesystem: Some(Filesystem {
-                kind: name.to_owned(),
+                filesystem_type: name.to_owned(),
                 total_bytes: size,
                 available_bytes: size,
                 block_bytes: size,
@@ -290,37 +291,37 @@ fn environment(name: &str, size: u64) -> Environment {
 prop_compose! {
     fn run()(
         names in prop::collection::vec(text(), 5),
-        started_unix_ms in prop_oneof![Just(PAST_CALENDAR_MS - 1), 0..PAST_CALENDAR_MS],
+        started_unix_ms in prop_oneof![Just(CALENDAR_END_UNIX_MS - 1), 0..CALENDAR_END_UNIX_MS],
         seed in anything(),
-        world in prop::sample::select(vec![World::Host, World::Model]),
+        world in prop::sample::select(vec![MeasuredWorld::Host, MeasuredWorld::Model]),
         failed in any::<bool>(),
         ns in prop::sample::select(vec![0.0, 1e15, 5e-324]),
         results in prop::collection::vec(result(), 0..4),
     ) -> Run {
         Run {
-            id: "3fa85f6457".to_owned(),
-            version: names[0].clone(),
-            suite: names[1].clone(),
-            target: names[2].clone(),
+            run_id: "3fa85f6457".to_owned(),
+            program_version: names[0].clone(),
+            suite_name: names[1].clone(),
+            target_label: names[2].clone(),
             world,
-            label: Some(names[3].clone()),
+            user_label: Some(names[3].clone()),
             seed,
             started_unix_ms,
             command_line: names.clone(),
             experiment: None,
-            interleaved: Some(Interleaved {
-                partner: names[2].clone(),
-                arm: Arm::A,
+            interleaved: Some(InterleavedRun {
+                partner_run_id: names[2].clone(),
+                variant: ComparisonVariant::A,
                 seed,
-                places_differ: true,
-                min_effect: Some(0.05),
-                before: None,
+                targets_differ: true,
+                effect_min: Some(0.05),
+                ordered_after: None,
             }),
-            cache: CacheMode::Cold,
-            dropped_all_caches: false,
+            cache_mode: CacheMode::Cold,
+            drops_all_caches: false,
             state: if failed { RunState::Failed(names[4].clone()) } else { RunState::Finished },
             environment: environment(&names[4], seed),
-            model: None,
+            model_information: None,
             overhead: Some(Overhead { null_call_ns: ns, timing_ns: ns }),
             results,
             notes: names,
@@ -331,7 +332,9 @@ prop_compose! {
 /// Asserts that no character is an instruction but the ends of lines.
 fn assert_text(what: &str, text: &str) {
     let lines = text.replace("\r\n", "\n");
-    let found = lines.chars().find(|c| *c != '\n' && is_instruction(*c));
+    let found = lines
+        .chars()
+        .find(|c| *c != '\n' && is_terminal_instruction(*c));
     assert_eq!(found, None, "{what}: {text:?}");
 }
 
@@ -382,8 +385,8 @@ proptest! {
 
     #[test]
     fn what_passes_the_check_can_be_shown(a in run(), b in run()) {
-        prop_assert_eq!(a.check(), Ok(()));
-        prop_assert_eq!(b.check(), Ok(()));
+        prop_assert_eq!(a.check_run(), Ok(()));
+        prop_assert_eq!(b.check_run(), Ok(()));
         let both = [a, b];
         show_all(&both);
         let folder = std::env::temp_dir();

@@ -7,7 +7,7 @@ use diskperf_analysis::interleave::{
     calculate_interleave,
 };
 use diskperf_laboratory::interleave::run_model;
-use diskperf_machine::Budget;
+use diskperf_machine::RunBudget;
 use rand_core::Rng;
 use rand_pcg::Pcg64;
 use std::sync::Arc;
@@ -127,7 +127,7 @@ fn the_calculation_finds_the_factor_that_the_machine_is_best_at() {
         };
         let factors: Vec<u32> = found.factor_results.iter().map(|row| row.factor).collect();
         let how = (u64::from(number), 2);
-        let rates = run_model(&inputs, &factors, how, Budget::USUAL, &Arc::default());
+        let rates = run_model(&inputs, &factors, how, RunBudget::DEFAULT, &Arc::default());
         found.set_modelled_rates(&rates.expect("a case that the machine can be given"));
         let (own, best) = (
             found.recommended_factor.factor,

@@ -37,7 +37,7 @@ fn sections(text: &str) -> String {
 
 fn experiment(target: &Path, text: &str) -> Experiment {
     Experiment {
-        workload: Workload::Named(text.to_owned()),
+        workload: Workload::NamedSuite(text.to_owned()),
         targets: vec![target.to_owned()],
         ..Experiment::default()
     }
@@ -70,7 +70,7 @@ fn run_on_model(text: &str) -> Run {
 /// Start and end of a job's only worker, in milliseconds since the start of its step.
 fn span_ms(result: &ProgramResult) -> [u64; 2] {
     let worker = &result.repetitions[0].workers[0];
-    [worker.started, worker.started + worker.elapsed].map(|moment| moment.0 / 1_000_000)
+    [worker.start_time, worker.start_time + worker.elapsed_time].map(|moment| moment.0 / 1_000_000)
 }
 
 fn spans_ms(run: &Run) -> Vec<[u64; 2]> {
@@ -184,9 +184,15 @@ fn a_job_waits_for_the_job_that_it_names_alone() {
         panic!("two jobs")
     };
     let ends = a.repetitions[0].workers.iter();
-    let last = ends.map(|worker| worker.started + worker.elapsed).max();
+    let last = ends
+        .map(|worker| worker.start_time + worker.elapsed_time)
+        .max();
     let b = &b.repetitions[0].workers[0];
-    assert!(Some(b.started) >= last, "{:?}, and not {last:?}", b.started);
+    assert!(
+        Some(b.start_time) >= last,
+        "{:?}, and not {last:?}",
+        b.start_time
+    );
 }
 
 #[test]
@@ -241,11 +247,14 @@ fn an_error_of_a_job_ends_that_job_alone() {
         assert!(matches!(run.state, RunState::Failed(_)), "{text}");
         assert_eq!(run.results.len(), expected.len(), "{text}");
         for (result, (fails, ran_ms)) in run.results.iter().zip(*expected) {
-            let failures = result.repetitions.iter().flat_map(Repetition::failures);
+            let failures = result
+                .repetitions
+                .iter()
+                .flat_map(Repetition::worker_failures);
             assert_eq!(failures.count() > 0, *fails, "{text}: {}", result.program);
             let is_noted = result.notes.iter().any(|note| note.starts_with("failed: "));
             assert_eq!(is_noted, *fails, "{text}: {:?}", result.notes);
-            let ran = result.repetitions[0].workers[0].elapsed.0 / 1_000_000;
+            let ran = result.repetitions[0].workers[0].elapsed_time.0 / 1_000_000;
             // An end is noticed within 10 ms.
             assert!(
                 (*ran_ms..ran_ms + 20).contains(&ran),
@@ -349,7 +358,7 @@ fn the_end_of_a_job_ends_those_in_its_scope() {
     ] {
         let run = run_on_model(text);
         for (result, expected) in run.results.iter().zip(&expected) {
-            let ran = result.repetitions[0].workers[0].elapsed;
+            let ran = result.repetitions[0].workers[0].elapsed_time;
             let late = ran.since(Nanoseconds::from_millis(*expected));
             assert!(
                 ran >= Nanoseconds::from_millis(*expected) && late < Nanoseconds::from_millis(20),
@@ -384,7 +393,12 @@ fn reads_on_model(text: &str) -> Vec<u64> {
     let run = run_on_model(text);
     let repetitions = run.results.iter().map(|result| &result.repetitions[0]);
     let workers = repetitions.flat_map(|repetition| &repetition.workers);
-    let reads = workers.map(|worker| worker.load.as_ref().map(|load| load.read.count()));
+    let reads = workers.map(|worker| {
+        worker
+            .load_measure
+            .as_ref()
+            .map(|load| load.read.request_count())
+    });
     reads.map(|reads| reads.expect("it has a ring")).collect()
 }
 
@@ -466,9 +480,11 @@ fn blocks_of_several_sizes_come_at_the_rates_of_fio() {
     ] {
         let text = format!("a: runtime=1 size=256m {options}");
         let run = run_on_model(&text);
-        let load = run.results[0].repetitions[0].workers[0].load.as_ref();
+        let load = run.results[0].repetitions[0].workers[0]
+            .load_measure
+            .as_ref();
         let load = load.expect("it has a ring");
-        let ours = [load.read.count(), load.write.count()];
+        let ours = [load.read.request_count(), load.write.request_count()];
         let theirs = ios_by_fio(&text);
         for (ours_of, theirs_of) in ours.iter().zip(&theirs) {
             // A machine with more to do delays fio's ends.

@@ -7,7 +7,7 @@ use diskperf_laboratory::reproduce::{ReproduceOptions, reproduce};
 fn card(settings: &[(&str, &str)]) -> AccuracyCard {
     let setting = |(path, text): &(&str, &str)| Setting {
         path: (*path).to_owned(),
-        text: (*text).to_owned(),
+        value_text: (*text).to_owned(),
     };
     let options = ReproduceOptions {
         documents: vec!["kirkendall-1989".to_owned()],

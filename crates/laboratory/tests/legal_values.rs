@@ -8,7 +8,7 @@
 use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_laboratory::plan::{Plan, plan};
 use diskperf_laboratory::{Experiment, LaboratoryError, SizeChoice, Workload, catalogue};
-use diskperf_machine::{Budget, Time};
+use diskperf_machine::{RunBudget, Time};
 use diskperf_models::explain::{ExplainedSystem, ExplanationOptions, explain_system};
 use diskperf_models::model::parse_settings;
 use proptest::prelude::*;
@@ -21,11 +21,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const CASES: u32 = 150;
 
 /// What a case may take: a fraction of a second, as tests are built.
-const BUDGET: Budget = Budget {
-    events: 100_000,
-    time: Time::from_millis(1000 * 3600),
-    bytes: 64 << 20,
-    table_bytes: 64 << 20,
+const BUDGET: RunBudget = RunBudget {
+    event_count_max: 100_000,
+    virtual_time_max: Time::from_millis(1000 * 3600),
+    memory_bytes_max: 64 << 20,
+    table_bytes_max: 64 << 20,
 };
 
 /// A system with what it says of its parameters: paths and ranges.
@@ -98,11 +98,11 @@ impl Case {
     /// Plans and explains it, which runs it with all that happens recorded.
     fn run(&self) -> Result<(), LaboratoryError> {
         let experiment = Experiment {
-            workload: Workload::of(self.what.map(str::to_owned)),
-            drives: Some(self.drives),
-            size: SizeChoice::Bytes(self.size_bytes),
+            workload: Workload::from_suite_name(self.what.map(str::to_owned)),
+            drive_count: Some(self.drives),
+            size_choice: SizeChoice::SizeBytes(self.size_bytes),
             settings: parse_settings(&self.settings)?,
-            repetitions: Some(1),
+            repetition_count: Some(1),
             ..Experiment::default()
         };
         explained(&subject(&self.system, experiment, BUDGET)?)
@@ -112,7 +112,7 @@ impl Case {
 fn subject(
     system: &str,
     experiment: Experiment,
-    budget: Budget,
+    budget: RunBudget,
 ) -> Result<ExplainedSystem, LaboratoryError> {
     let experiment = Experiment {
         targets: vec![system.into()],
@@ -272,12 +272,12 @@ fn ends_of_ranges_are_in_them() {
 #[test]
 fn usual_suites_are_far_below_the_budget() {
     let share = 20;
-    let small = Budget {
-        events: Budget::USUAL.events / share,
-        time: Time(Budget::USUAL.time.0 / share),
+    let small = RunBudget {
+        event_count_max: RunBudget::DEFAULT.event_count_max / share,
+        virtual_time_max: Time(RunBudget::DEFAULT.virtual_time_max.0 / share),
         // Records of all repetitions are kept until one stands for all.
-        bytes: Budget::USUAL.bytes / 8,
-        table_bytes: Budget::USUAL.table_bytes / 8,
+        memory_bytes_max: RunBudget::DEFAULT.memory_bytes_max / 8,
+        table_bytes_max: RunBudget::DEFAULT.table_bytes_max / 8,
     };
     let systems = Catalogue::embedded().system_names().into_iter();
     for system in systems.filter(|system| !system.contains(':')) {

@@ -31,8 +31,8 @@ fn study(what: &str) -> ModelStudy {
 
 fn experiment(what: &str) -> Experiment {
     Experiment {
-        workload: Workload::Named(what.to_owned()),
-        size: SizeChoice::Bytes(1 << 20),
+        workload: Workload::NamedSuite(what.to_owned()),
+        size_choice: SizeChoice::SizeBytes(1 << 20),
         ..Experiment::default()
     }
 }
@@ -74,13 +74,13 @@ fn a_point_has_the_figures_of_a_run() {
     let found = figures(&study("ffs83"), &point);
     assert_eq!(found.len(), run.results.len());
     for (program, result) in found.iter().zip(&run.results) {
-        assert_eq!(program.program, result.key());
+        assert_eq!(program.program, result.result_key());
         assert_eq!(program.filesystem, "ffs/4096");
-        let mut kept: Vec<_> = result.kept().collect();
+        let mut kept: Vec<_> = result.kept_repetitions().collect();
         assert_eq!(program.kept_count as usize, kept.len());
-        kept.sort_by_key(|repetition| repetition.elapsed());
+        kept.sort_by_key(|repetition| repetition.elapsed_time());
         let middle = kept[(kept.len() - 1) / 2];
-        assert_eq!(program.elapsed_time, middle.elapsed());
+        assert_eq!(program.elapsed_time, middle.elapsed_time());
         assert_eq!(program.payload_bytes, middle.payload_bytes());
         assert!(program.missed_revolution_count <= program.request_count);
         // Files are prepared, and synced afterwards, beside what is timed.

@@ -13,8 +13,8 @@ use diskperf_device::disk::device::Disk;
 use diskperf_device::disk::spindle::RotationAngle;
 use diskperf_device::flash::device::Flash;
 use diskperf_device::{Operation, Request, Requests, moment};
-use diskperf_machine::specification::Specification;
-use diskperf_sim::{Stream, Streams, Time};
+use diskperf_machine::specification::MachineSpecification;
+use diskperf_sim::{RandomStream, RandomStreams, Time};
 use measuring::{ThreadTime, measures, shortest, thread_time};
 use std::hint::black_box;
 
@@ -97,15 +97,16 @@ fn device(drive: &str) -> Device {
         "nvme-tlc-plp" => Catalogue::embedded().resolve(&system, &[past]),
         _ => Catalogue::embedded().resolve(&system, &[]),
     };
-    let (read, _) = Specification::read(system.expect("a system")).expect("a system");
+    let (read, _) =
+        MachineSpecification::read_machine(system.expect("a system")).expect("a system");
     let of = &read.drives[0];
-    if let Some(disk) = of.disk() {
+    if let Some(disk) = of.disk_specification() {
         return Device::Disk(Box::new(
             Disk::new(disk, RotationAngle::ZERO).expect("a disk"),
         ));
     }
-    let retries = Streams::new(1).stream("retries");
-    let flash = Flash::new(of.flash().expect("a device"), (1, retries));
+    let retries = RandomStreams::new(1).named_stream("retries");
+    let flash = Flash::new(of.flash_specification().expect("a device"), (1, retries));
     Device::Flash(Box::new(flash.expect("a flash drive")))
 }
 
@@ -114,7 +115,7 @@ struct Closed {
     device: Device,
     operation: Operation,
     requests: Requests,
-    draws: Stream,
+    draws: RandomStream,
     range: u64,
     now: Time,
     /// One that is over, whose room the next one takes.
@@ -134,7 +135,7 @@ impl Closed {
             device,
             operation: load.operation,
             requests: Requests::default(),
-            draws: Streams::new(1).stream("places"),
+            draws: RandomStreams::new(1).named_stream("places"),
             range: load.range.min(whole),
             now: Time::ZERO,
             spare: Request::default(),
@@ -149,9 +150,9 @@ impl Closed {
     fn ask(&mut self) {
         let mut request = std::mem::take(&mut self.spare);
         request.operation = self.operation;
-        request.sector = self.draws.below(self.range);
+        request.sector = self.draws.draw_below(self.range);
         request.sectors = 1;
-        request.spans.issue(moment(self.now));
+        request.spans.begin_at(moment(self.now));
         let id = self.requests.issue(request);
         self.device.accept_request(self.now, &mut self.requests, id);
     }

@@ -10,7 +10,7 @@ use diskperf_device::disk::mechanism::{Mechanism, MechanismSpecification, MediaA
 use diskperf_device::disk::queue::{QueuePolicy, QueueSpecification, QueueView, WaitingCommand};
 use diskperf_device::disk::seek::SeekSpecification;
 use diskperf_device::disk::spindle::RotationAngle;
-use diskperf_sim::{Stream, Streams, Time};
+use diskperf_sim::{RandomStream, RandomStreams, Time};
 use measuring::{ThreadTime, measures, shortest, thread_time};
 use std::hint::black_box;
 
@@ -54,7 +54,7 @@ fn disk() -> Mechanism {
 struct Closed {
     mechanism: Mechanism,
     queue: Vec<WaitingCommand>,
-    draws: Stream,
+    draws: RandomStream,
     order: QueueSpecification,
 }
 
@@ -63,7 +63,7 @@ impl Closed {
         let mut closed = Self {
             mechanism: mechanism.clone(),
             queue: Vec::new(),
-            draws: Streams::new(1).stream("places"),
+            draws: RandomStreams::new(1).named_stream("places"),
             order: QueueSpecification {
                 order: QueuePolicy::Sptf,
                 ..QueueSpecification::default()
@@ -77,7 +77,7 @@ impl Closed {
     }
 
     fn draw(&mut self, came: Time, number: u64) -> WaitingCommand {
-        let sector = self.draws.below(self.mechanism.layout().sectors());
+        let sector = self.draws.draw_below(self.mechanism.layout().sectors());
         WaitingCommand {
             sector,
             position: self.mechanism.layout().position_of(sector),

@@ -10,7 +10,7 @@ mod queueing;
 use criterion::{Criterion, Throughput};
 use diskperf_catalogue::Catalogue;
 use diskperf_machine::hardware::mechanism::Mechanism;
-use diskperf_machine::specification::Specification;
+use diskperf_machine::specification::MachineSpecification;
 use measuring::{ThreadTime, measures, shortest, thread_time};
 use queueing::{Load, Service, Station};
 
@@ -21,9 +21,12 @@ const BAR: f64 = 10e6;
 
 fn eagle() -> Mechanism {
     let system = Catalogue::embedded().resolve("vax780-sc780-eagle", &[]);
-    let (specification, _) = Specification::read(system.expect("a system")).expect("a sound one");
-    let disk = specification.drives[0].mechanism().expect("a disk");
-    disk.mechanism()
+    let (specification, _) =
+        MachineSpecification::read_machine(system.expect("a system")).expect("a sound one");
+    let disk = specification.drives[0]
+        .mechanism_specification()
+        .expect("a disk");
+    disk.new_mechanism()
 }
 
 fn station(drive: &Mechanism, outstanding: u32) -> Station {

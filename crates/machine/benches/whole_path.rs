@@ -8,8 +8,8 @@ mod measuring;
 
 use criterion::{Criterion, Throughput};
 use diskperf_catalogue::Catalogue;
-use diskperf_machine::specification::Specification;
-use diskperf_machine::{Circumstances, How, Machine, Rendezvous, Session, Written};
+use diskperf_machine::specification::MachineSpecification;
+use diskperf_machine::{Machine, OpenFlags, RunConditions, Session, WorkerRendezvous, WriteData};
 use measuring::{ThreadTime, measures, shortest, thread_time};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -20,51 +20,59 @@ const BLOCKS: usize = 1024;
 /// Seconds that one run of the program may take.
 const BAR: f64 = 1.5e-3;
 
-fn specification() -> Specification {
+fn specification() -> MachineSpecification {
     let system = Catalogue::embedded().resolve("vax780-sc780-eagle", &[]);
-    let (specification, _) = Specification::read(system.expect("a system")).expect("a sound one");
+    let (specification, _) =
+        MachineSpecification::read_machine(system.expect("a system")).expect("a sound one");
     specification
 }
 
 async fn write_8192(session: &mut Session) {
     session.open_account();
-    let how = How {
+    let how = OpenFlags {
         write: true,
         create: true,
         truncate: true,
-        ..How::default()
+        ..OpenFlags::default()
     };
-    let file = session.open("/mnt0/file", how).await.expect("a new file");
+    let file = session
+        .open_path("/mnt0/file", how)
+        .await
+        .expect("a new file");
     // As the programs do.
     let kept = Rc::from([7_u8; BLOCK_BYTES]);
-    let data = Written::kept(&kept);
+    let data = WriteData::from_kept_buffer(&kept);
     for _ in 0..BLOCKS {
         assert_eq!(session.write(file, data).await, Ok(BLOCK_BYTES));
     }
     session.close(file).await.expect("an open file");
-    assert!(!session.account().ledger.is_empty(), "the ledger is on");
+    assert!(
+        !session.current_account().ledger.is_empty(),
+        "the ledger is on"
+    );
 }
 
 /// The processor time of some runs of the program on one machine, the file
 /// being removed in between.
-fn runs(specification: &Specification, count: u64) -> Vec<Duration> {
-    let machine = Machine::build(specification, Circumstances::default());
+fn runs(specification: &MachineSpecification, count: u64) -> Vec<Duration> {
+    let machine = Machine::build(specification, RunConditions::default());
     let times = Rc::new(Cell::new(Vec::new()));
     let (kernel, inner) = (machine.kernel().clone(), Rc::clone(&times));
-    machine.spawn("writer", async move {
-        let mut session = Session::begin(&kernel, 0, Vec::new(), &Rendezvous::new(1)).await;
+    machine.spawn_process("writer", async move {
+        let mut session =
+            Session::begin_session(&kernel, 0, Vec::new(), &WorkerRendezvous::new(1)).await;
         let mut all = Vec::new();
         for _ in 0..count {
             let start = thread_time();
             write_8192(&mut session).await;
             all.push(thread_time() - start);
-            session.flush(0).await;
+            session.flush_volume(0).await;
             session.unlink("/mnt0/file").await.expect("the file");
         }
         inner.set(all);
-        session.end().await;
+        session.end_session().await;
     });
-    machine.run().expect("the writer ends");
+    machine.run_to_end().expect("the writer ends");
     times.take()
 }
 

@@ -3,17 +3,17 @@
 
 use diskperf_device::moment;
 use diskperf_sim::Time;
-use diskperf_timeline::trace::Tiling;
-use diskperf_timeline::{Ledger, Request, Stage};
+use diskperf_timeline::trace::StageTiling;
+use diskperf_timeline::{Ledger, RequestTimeline, Stage};
 use std::cell::{Cell, RefCell};
 
 /// Time accounts of one program since the accounts were opened.
 pub struct StageAccount {
     booked: [Cell<u64>; Stage::COUNT],
-    opened_at: Cell<Time>,
+    account_start: Cell<Time>,
     storage_read_bytes: Cell<u64>,
     is_traced: Cell<bool>,
-    tiling: RefCell<Tiling>,
+    tiling: RefCell<StageTiling>,
 }
 
 impl StageAccount {
@@ -21,7 +21,7 @@ impl StageAccount {
     pub(crate) fn new() -> Self {
         Self {
             booked: [const { Cell::new(0) }; Stage::COUNT],
-            opened_at: Cell::new(Time::ZERO),
+            account_start: Cell::new(Time::ZERO),
             storage_read_bytes: Cell::new(0),
             is_traced: Cell::new(false),
             tiling: RefCell::default(),
@@ -29,8 +29,8 @@ impl StageAccount {
     }
 
     /// Sets the start time of a program and whether its spans are recorded.
-    pub(crate) fn begin(&self, now: Time, is_traced: bool) {
-        self.opened_at.set(now);
+    pub(crate) fn begin_timed_part(&self, now: Time, is_traced: bool) {
+        self.account_start.set(now);
         self.is_traced.set(is_traced);
     }
 
@@ -41,54 +41,53 @@ impl StageAccount {
     }
 
     /// Resets all time accounts to zero and opens them at time `now`.
-    pub(crate) fn open(&self, now: Time) {
+    pub(crate) fn start_account(&self, now: Time) {
         for booked in &self.booked {
             booked.set(0);
         }
-        self.opened_at.set(now);
+        self.account_start.set(now);
         self.storage_read_bytes.set(0);
         self.tiling.take();
     }
 
     /// Time at which the program's accounts were opened.
-    pub(crate) fn opened_at(&self) -> Time {
-        self.opened_at.get()
+    pub(crate) fn account_start(&self) -> Time {
+        self.account_start.get()
     }
 
     /// Books a span of time that ended at `until` to a stage.
     #[inline]
-    pub(crate) fn book(&self, stage: Stage, until: Time, span: Time) {
+    pub(crate) fn book_stage(&self, stage: Stage, until: Time, span: Time) {
         let booked = &self.booked[stage.index()];
         booked.set(booked.get() + span.0);
         if self.is_traced.get() {
-            self.append_to_tiling(stage, until, span);
+            self.append_tile(stage, until, span);
         }
     }
 
     /// Records a span of a program for its trace. Kept out of line, because few runs record spans.
     #[cold]
-    fn append_to_tiling(&self, stage: Stage, until: Time, span: Time) {
+    fn append_tile(&self, stage: Stage, until: Time, span: Time) {
         let mut tiling = self.tiling.borrow_mut();
-        tiling.add(stage, moment(until), span.0);
+        tiling.add_tile(stage, moment(until), span.0);
     }
 
     /// Books the time `[from, to]` of a wait to the stages in which the awaited request spent it.
-    pub(crate) fn book_request(&self, request: &Request, from: Time, to: Time) {
+    pub(crate) fn book_request(&self, request: &RequestTimeline, from: Time, to: Time) {
         let (from, to) = (moment(from), moment(to));
-        if request.issued() <= from && request.marked() >= to {
+        if request.issued_at() <= from && request.marked_until() >= to {
             let mut at = Time(from.0);
-            request.between(from, to, |stage, ns| {
+            request.for_each_stage_between(from, to, |stage, ns| {
                 at += Time(ns);
-                self.book(stage, at, Time(ns));
+                self.book_stage(stage, at, Time(ns));
             });
         } else {
             // The buffer was not under way but in use by somebody.
-            self.book(Stage::BufferWait, Time(to.0), Time(to.0 - from.0));
+            self.book_stage(Stage::BufferWait, Time(to.0), Time(to.0 - from.0));
         }
     }
 
-    /// Returns the time that a program has booked to a stage so far.
-    pub(crate) fn booked_time(&self, stage: Stage) -> Time {
+    pub(crate) fn stage_time(&self, stage: Stage) -> Time {
         Time(self.booked[stage.index()].get())
     }
 
@@ -97,13 +96,13 @@ impl StageAccount {
     /// # Panics
     ///
     /// If the stages do not add up to the elapsed time.
-    pub(crate) fn ledger(&self, now: Time) -> Ledger {
+    pub(crate) fn ledger_until(&self, now: Time) -> Ledger {
         let ledger = Ledger::from_table(&self.booked.each_ref().map(Cell::get));
-        let elapsed = now - self.opened_at.get();
+        let elapsed = now - self.account_start.get();
         assert!(
-            ledger.total().0 == elapsed.0,
+            ledger.total_duration().0 == elapsed.0,
             "the ledger sums to {} of {} ns: {ledger:?}",
-            ledger.total().0,
+            ledger.total_duration().0,
             elapsed.0
         );
         ledger
@@ -121,20 +120,20 @@ impl StageAccount {
     }
 
     /// Returns the spans that were booked since the accounts were opened, if they are recorded.
-    pub(crate) fn tiling(&self) -> Tiling {
+    pub(crate) fn tiling(&self) -> StageTiling {
         self.tiling.borrow().clone()
     }
 
     /// Memory of the recorded spans, in bytes.
     pub(crate) fn tiling_bytes(&self) -> usize {
-        self.tiling.borrow().bytes()
+        self.tiling.borrow().memory_bytes()
     }
 }
 
 /// Returns the stage in which several programs have spent the most time since their accounts were
 /// opened. Waits for work of other programs (CPU, buffer, driver queue, think time) do not count.
 /// None if nothing is booked.
-pub(crate) fn find_longest_stage<'a>(
+pub(crate) fn longest_stage_of_accounts<'a>(
     all: impl Iterator<Item = &'a StageAccount> + Clone,
 ) -> Option<Stage> {
     let of_others = [
@@ -144,7 +143,7 @@ pub(crate) fn find_longest_stage<'a>(
         Stage::Think,
     ];
     let booked = |stage: Stage| {
-        let of_all = all.clone().map(|books| books.booked_time(stage).0);
+        let of_all = all.clone().map(|books| books.stage_time(stage).0);
         (of_all.sum::<u64>(), stage)
     };
     // Of the like, the first.

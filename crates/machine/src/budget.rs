@@ -10,46 +10,46 @@ use std::fmt;
 /// Limits on the simulated machines that do the work of one command: events, virtual time and
 /// memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Budget {
+pub struct RunBudget {
     /// Event limit, summed over all machines that run in sequence. Events determine the processor
     /// time. An event of a computer with a kernel costs as much as two events of a rig, or three of
     /// a controller's rehearsals, and counts as one.
-    pub events: u64,
-    /// Limit of the virtual time of one [`crate::Machine::run`].
-    pub time: Time,
+    pub event_count_max: u64,
+    /// Limit of the virtual time of one [`crate::Machine::run_to_end`].
+    pub virtual_time_max: Time,
     /// Memory limit, in bytes. It covers the tables of the machine, drive contents that programs
     /// did not write in whole blocks, and recordings. Cached data are shared with the program that
     /// wrote them and do not count.
-    pub bytes: u64,
+    pub memory_bytes_max: u64,
     /// Memory limit of the machine's tables alone, in bytes.
-    pub table_bytes: u64,
+    pub table_bytes_max: u64,
 }
 
-const DAY: Time = Time::from_millis(24 * 60 * 60 * 1000);
+const ONE_DAY: Time = Time::from_millis(24 * 60 * 60 * 1000);
 
-impl Budget {
+impl RunBudget {
     /// Default limits. They are far above the needs of one repetition of any suite on any system of
     /// the catalogue. An engine that processes some millions of events a second needs a minute for
     /// them.
-    pub const USUAL: Self = Self {
-        events: 200_000_000,
-        time: Time(7 * DAY.0),
-        bytes: 2 << 30,
-        table_bytes: 2 << 30,
+    pub const DEFAULT: Self = Self {
+        event_count_max: 200_000_000,
+        virtual_time_max: Time(7 * ONE_DAY.0),
+        memory_bytes_max: 2 << 30,
+        table_bytes_max: 2 << 30,
     };
 
     /// Absence of limits, except that of the clock, which counts nanoseconds in 64 bits.
-    pub const NONE: Self = Self {
-        events: u64::MAX,
-        time: Time(500 * 365 * DAY.0),
-        bytes: u64::MAX,
-        table_bytes: u64::MAX,
+    pub const UNLIMITED: Self = Self {
+        event_count_max: u64::MAX,
+        virtual_time_max: Time(500 * 365 * ONE_DAY.0),
+        memory_bytes_max: u64::MAX,
+        table_bytes_max: u64::MAX,
     };
 
     /// Returns the limits for a number of repetitions that run in sequence.
     pub fn for_repetitions(self, repetitions: u64) -> Self {
         Self {
-            events: self.events.saturating_mul(repetitions),
+            event_count_max: self.event_count_max.saturating_mul(repetitions),
             ..self
         }
     }
@@ -57,29 +57,29 @@ impl Budget {
     /// Returns the limits for systems with user settings. `requested_bytes` is the amount of data that
     /// the user's programs transfer.
     pub fn with_settings(requested_bytes: u64) -> Self {
-        let requested_events = (requested_bytes >> 10).saturating_mul(EVENTS_PER_KIB);
+        let requested_events = (requested_bytes >> 10).saturating_mul(EVENTS_PER_SETTINGS_KIB);
         Self {
-            events: EVENTS_WITH_SETTINGS.saturating_add(requested_events),
-            table_bytes: 512 << 20,
-            ..Self::USUAL
+            event_count_max: EVENT_COUNT_WITH_SETTINGS_MAX.saturating_add(requested_events),
+            table_bytes_max: 512 << 20,
+            ..Self::DEFAULT
         }
     }
 
     /// Returns the stricter of two sets of limits, limit by limit.
-    pub fn min(self, other: Self) -> Self {
+    pub fn stricter_of(self, other: Self) -> Self {
         Self {
-            events: self.events.min(other.events),
-            time: self.time.min(other.time),
-            bytes: self.bytes.min(other.bytes),
-            table_bytes: self.table_bytes.min(other.table_bytes),
+            event_count_max: self.event_count_max.min(other.event_count_max),
+            virtual_time_max: self.virtual_time_max.min(other.virtual_time_max),
+            memory_bytes_max: self.memory_bytes_max.min(other.memory_bytes_max),
+            table_bytes_max: self.table_bytes_max.min(other.table_bytes_max),
         }
     }
 
     /// Returns the default limits, or no limits if they are lifted.
-    pub fn unless(lifted: bool) -> Self {
+    pub fn default_unless_lifted(lifted: bool) -> Self {
         match lifted {
-            true => Self::NONE,
-            false => Self::USUAL,
+            true => Self::UNLIMITED,
+            false => Self::DEFAULT,
         }
     }
 }
@@ -87,32 +87,32 @@ impl Budget {
 /// Number of events of a rig that count as one event of the budget. Measured per second of
 /// processor time: 1.1 million events of a computer, 2.3 million of a rig, and 2.6 million of a
 /// controller's rehearsals.
-pub(crate) const RIG_EVENTS: u64 = 2;
-pub(crate) const REHEARSED_EVENTS: u64 = 3;
+pub(crate) const EVENTS_PER_RIG_REQUEST: u64 = 2;
+pub(crate) const EVENTS_PER_REHEARSED_EVENT: u64 = 3;
 
 /// Event limit with user settings; so many events end within ten seconds. Without settings, the
 /// most expensive run of the catalogue, the suite of `sun3-rimfire-2344:adaptive`, needs 8.1
 /// million.
-const EVENTS_WITH_SETTINGS: u64 = 9_000_000;
+const EVENT_COUNT_WITH_SETTINGS_MAX: u64 = 9_000_000;
 
 /// Event limit per KiB of transferred data, for a slow system. On most systems, a random 4 KiB
 /// transfer needs five events in all.
-const EVENTS_PER_KIB: u64 = 4;
+const EVENTS_PER_SETTINGS_KIB: u64 = 4;
 
-impl Default for Budget {
+impl Default for RunBudget {
     fn default() -> Self {
-        Self::USUAL
+        Self::DEFAULT
     }
 }
 
-/// Limit of a [`Budget`] that a run exceeded, with the amounts.
+/// Limit of a [`RunBudget`] that a run exceeded, with the amounts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Exceeded {
+pub enum ExceededLimit {
     /// Number of events above the limit.
     Events {
         /// Number of events when the limit was exceeded, summed over all machines of the command.
         events: u64,
-        /// Virtual time since the last [`crate::Machine::run`] began.
+        /// Virtual time since the last [`crate::Machine::run_to_end`] began.
         time: Time,
         /// Stage in which the programs spent the most time. None if it is unknown.
         stage: Option<LongestStage>,
@@ -144,14 +144,14 @@ pub enum Exceeded {
     },
 }
 
-impl Exceeded {
+impl ExceededLimit {
     /// Reports whether the exceeded limit is known before the machine runs.
-    pub fn is_known_before(&self) -> bool {
+    pub fn is_known_before_run(&self) -> bool {
         matches!(self, Self::Tables { .. })
     }
 }
 
-impl fmt::Display for Exceeded {
+impl fmt::Display for ExceededLimit {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Events {
@@ -161,20 +161,20 @@ impl fmt::Display for Exceeded {
             } => write!(
                 formatter,
                 "the model was stopped after {events} events in all repetitions, after {} of virtual time in one{}; change those parameters back towards their defaults, give a smaller --size, or lift the limit with --no-budget",
-                DurationText(*time),
-                LongestStageText(*stage),
+                FormattedDuration(*time),
+                FormattedLongestStage(*stage),
             ),
             Self::Time { time, stage } => write!(
                 formatter,
                 "the model was stopped after {} of virtual time in one repetition{}; make that stage faster, give a smaller --size, or lift the limit with --no-budget",
-                DurationText(*time),
-                LongestStageText(*stage),
+                FormattedDuration(*time),
+                FormattedLongestStage(*stage),
             ),
             Self::Memory { bytes, recorded } => write!(
                 formatter,
                 "the model was stopped when it used {} of memory, {} of it for recorded events; give a smaller --size, or lift the limit with --no-budget",
-                Mebibytes(*bytes),
-                Mebibytes(*recorded),
+                FormattedMebibytes(*bytes),
+                FormattedMebibytes(*recorded),
             ),
             Self::Tables {
                 bytes,
@@ -184,19 +184,19 @@ impl fmt::Display for Exceeded {
             } => write!(
                 formatter,
                 "the model needs {} of memory, {parameter} alone {}, and the limit is {}; reduce {parameter}, or lift the limit with --no-budget",
-                Mebibytes(*bytes),
-                Mebibytes(*part),
-                Mebibytes(*limit),
+                FormattedMebibytes(*bytes),
+                FormattedMebibytes(*part),
+                FormattedMebibytes(*limit),
             ),
         }
     }
 }
 
-struct DurationText(Time);
+struct FormattedDuration(Time);
 
-impl fmt::Display for DurationText {
+impl fmt::Display for FormattedDuration {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seconds = self.0.seconds();
+        let seconds = self.0.as_seconds();
         let (value, unit) = match seconds {
             ..120.0 => (seconds, "seconds"),
             ..7200.0 => (seconds / 60.0, "minutes"),
@@ -207,9 +207,9 @@ impl fmt::Display for DurationText {
     }
 }
 
-struct Mebibytes(u64);
+struct FormattedMebibytes(u64);
 
-impl fmt::Display for Mebibytes {
+impl fmt::Display for FormattedMebibytes {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} MiB", self.0.div_ceil(1 << 20))
     }
@@ -241,9 +241,9 @@ impl LongestStage {
     }
 }
 
-struct LongestStageText(Option<LongestStage>);
+struct FormattedLongestStage(Option<LongestStage>);
 
-impl fmt::Display for LongestStageText {
+impl fmt::Display for FormattedLongestStage {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(longest) = self.0 else { return Ok(()) };
         write!(formatter, ", most of it in {}", longest.stage.name())?;

@@ -6,7 +6,7 @@ use diskperf_timeline::Ledger;
 
 /// Open flags of a file.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct How {
+pub struct OpenFlags {
     /// Whether the file is opened for reading.
     pub read: bool,
     /// Whether the file is opened for writing.
@@ -14,11 +14,11 @@ pub struct How {
     /// Whether the file is created if it does not exist (O_CREAT).
     pub create: bool,
     /// Whether the open fails if the file exists (O_EXCL).
-    pub exclusive: bool,
+    pub create_exclusive: bool,
     /// Whether the file is truncated to zero length (O_TRUNC).
     pub truncate: bool,
     /// Whether accesses bypass the cache (O_DIRECT). Only for a drive without a file system.
-    pub direct: bool,
+    pub direct_io: bool,
     /// Whether a write returns only when its data are durable (O_DSYNC). Only for a drive without a
     /// file system.
     pub dsync: bool,
@@ -26,23 +26,23 @@ pub struct How {
 
 /// Origin of a file offset in a seek.
 #[derive(Clone, Copy, Debug)]
-pub enum From {
+pub enum SeekOrigin {
     /// Offset from the start of the file.
-    Start,
+    FileStart,
     /// Offset from the current file position.
-    Current,
+    CurrentPosition,
     /// Offset from the end of the file.
-    End,
+    FileEnd,
 }
 
 /// Time account of a process since the account was opened.
-pub struct Account {
+pub struct ProcessAccount {
     /// Time of the process, split by stage.
     pub ledger: Ledger,
     /// CPU time in user mode, counted in clock ticks.
-    pub user: Time,
+    pub user_cpu_time: Time,
     /// CPU time in the kernel, counted in clock ticks.
-    pub system: Time,
+    pub system_cpu_time: Time,
     /// Bytes that drives were commanded to read for the process, including read-ahead.
     pub storage_read_bytes: u64,
 }

@@ -6,9 +6,9 @@
 #[repr(u64)]
 pub enum Errno {
     /// No such file or directory (ENOENT).
-    NoEntry,
+    NoSuchEntry,
     /// The file exists already (EEXIST).
-    Exists,
+    AlreadyExists,
     /// Is a directory (EISDIR).
     IsDirectory,
     /// Not a directory (ENOTDIR).
@@ -22,11 +22,11 @@ pub enum Errno {
     /// File too large (EFBIG).
     FileTooLarge,
     /// An argument is invalid (EINVAL).
-    Invalid,
+    InvalidArgument,
     /// Bad file descriptor (EBADF).
-    BadFile,
+    BadFileDescriptor,
     /// Device or resource busy (EBUSY).
-    Busy,
+    DeviceBusy,
     /// Link to another device (EXDEV).
     CrossDevice,
     /// Write to a pipe without a reader (EPIPE).

@@ -1,25 +1,25 @@
 //! Events of a modelled computer.
 
-use crate::controllers::PartEvent;
+use crate::controllers::ControllerPartEvent;
 use diskperf_sim::{Completion, TaskId};
 
 /// Event that the hardware of a computer schedules.
 #[derive(Clone, Copy, Debug)]
-pub enum Event {
+pub enum MachineEvent {
     /// Possible end of the current work of a processor.
-    Processor(Completion),
+    ProcessorCompletion(Completion),
     /// Next step of a controller.
-    Part(PartEvent),
+    ControllerPart(ControllerPartEvent),
     /// Tick of the clock.
-    Tick,
+    ClockTick,
     /// Arrival of a character on a serial line, given by the number of the line.
-    Character(u16),
+    SerialCharacter(u16),
     /// Wake-up time of a daemon.
-    Daemon(TaskId),
+    DaemonWakeUp(TaskId),
 }
 
-impl From<Completion> for Event {
+impl From<Completion> for MachineEvent {
     fn from(completion: Completion) -> Self {
-        Self::Processor(completion)
+        Self::ProcessorCompletion(completion)
     }
 }

@@ -2,7 +2,7 @@
 //! real kernels.
 //!
 //! A system call is an async function that runs in a process. Code that costs processor time
-//! accounts for it (`spend`), and code that waits gives the processor to another process (`sleep`).
+//! accounts for it (`spend_processor_time`), and code that waits gives the processor to another process (`sleep`).
 //! Interrupt handlers are separate tasks.
 
 pub(crate) mod allocate;
@@ -39,27 +39,27 @@ use crate::parts::Drivers;
 use crate::software::RunningKernel;
 use buffers::{BlockKey, Buffers};
 use computer::Computer;
-use ffs::{FileSystem, InodeNumber};
+use ffs::{FastFileSystem, InodeNumber};
 use process::Process;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::rc::Rc;
-use v7::{V7, V7View};
+use v7::{V7FileSystems, V7View};
 
 /// UNIX kernel on its computer.
-pub struct Unix {
+pub struct UnixKernel {
     pub(crate) computer: Computer,
     pub(crate) drivers: Drivers,
     pub(crate) buffers: RefCell<Buffers>,
     pub(crate) file_systems: FileSystems,
     /// Receiver of each request's completion, indexed by request.
-    pub(crate) owners: RefCell<Vec<driver::RequestOwner>>,
+    pub(crate) request_owners: RefCell<Vec<driver::RequestOwner>>,
     /// Raw I/O buffer headers of each volume, and of processes with several transfers in flight.
     pub(crate) raw_headers: RefCell<Vec<raw::RawHeader>>,
 }
 
-impl Deref for Unix {
+impl Deref for UnixKernel {
     type Target = Computer;
 
     #[inline]
@@ -71,41 +71,38 @@ impl Deref for Unix {
 /// File systems of the mounted volumes; all are of one kind.
 pub(crate) enum FileSystems {
     /// Fast file systems of 4.2BSD. Empty if programs use the raw drives.
-    Ffs(RefCell<Vec<Mount>>),
-    /// File systems of the seventh edition.
-    V7(V7),
+    FastFileSystem(RefCell<Vec<Mount>>),
+    SeventhEdition(V7FileSystems),
 }
 
-/// Kind of the file systems, with the kernel that uses them.
 pub(crate) enum FileSystemView<'a> {
-    Ffs(FfsView<'a>),
-    V7(V7View<'a>),
+    FastFileSystem(FfsView<'a>),
+    SeventhEdition(V7View<'a>),
 }
 
 /// Fast file systems of 4.2BSD, with the kernel that uses them.
 pub(crate) struct FfsView<'a> {
-    unix: &'a Unix,
+    unix: &'a UnixKernel,
     mounts: &'a RefCell<Vec<Mount>>,
 }
 
 impl Deref for FfsView<'_> {
-    type Target = Unix;
+    type Target = UnixKernel;
 
     #[inline]
-    fn deref(&self) -> &Unix {
+    fn deref(&self) -> &UnixKernel {
         self.unix
     }
 }
 
 /// Mounted fast file system. Its index is the number of its volume.
 pub(crate) struct Mount {
-    pub(crate) fs: FileSystem,
+    pub(crate) file_system: FastFileSystem,
     pub(crate) inodes: BTreeMap<InodeNumber, InodeInCore>,
     /// Whether the superblock has changed since it was last written.
-    pub(crate) modified: bool,
+    pub(crate) superblock_modified: bool,
 }
 
-/// In-core inode: the kernel's state of an inode in use.
 #[derive(Default)]
 pub(crate) struct InodeInCore {
     /// Number of users of the inode: open files and system calls in progress.
@@ -119,7 +116,7 @@ pub(crate) struct InodeInCore {
 }
 
 impl InodeInCore {
-    fn is_blank(&self) -> bool {
+    fn has_no_state(&self) -> bool {
         let Self {
             user_count: users,
             last_read_block: last_read,
@@ -134,7 +131,6 @@ impl InodeInCore {
 /// Reference to an inode of a mounted file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vnode {
-    /// Number of the volume.
     pub(crate) volume: u32,
     /// Number of the inode on its volume.
     pub(crate) inode: InodeNumber,
@@ -142,29 +138,36 @@ pub struct Vnode {
 
 impl FfsView<'_> {
     /// Passes a fast file system to a function that reads it, and returns the function's result.
-    pub(crate) fn with_fs<T>(&self, volume: u32, look: impl FnOnce(&FileSystem) -> T) -> T {
-        look(&self.mounts.borrow()[volume as usize].fs)
+    pub(crate) fn with_file_system<T>(
+        &self,
+        volume: u32,
+        look: impl FnOnce(&FastFileSystem) -> T,
+    ) -> T {
+        look(&self.mounts.borrow()[volume as usize].file_system)
     }
 
     /// Passes a fast file system to a function that changes it, and marks it as modified.
-    pub(crate) fn with_fs_mut<T>(
+    pub(crate) fn with_file_system_mut<T>(
         &self,
         volume: u32,
-        change: impl FnOnce(&mut FileSystem) -> T,
+        change: impl FnOnce(&mut FastFileSystem) -> T,
     ) -> T {
         let mount = &mut self.mounts.borrow_mut()[volume as usize];
-        mount.modified = true;
-        change(&mut mount.fs)
+        mount.superblock_modified = true;
+        change(&mut mount.file_system)
     }
 }
 
-impl Unix {
-    /// Returns the file systems together with the kernel.
+impl UnixKernel {
     #[inline]
     pub(crate) fn file_system_view(&self) -> FileSystemView<'_> {
         match &self.file_systems {
-            FileSystems::Ffs(mounts) => FileSystemView::Ffs(FfsView { unix: self, mounts }),
-            FileSystems::V7(v7) => FileSystemView::V7(V7View { unix: self, v7 }),
+            FileSystems::FastFileSystem(mounts) => {
+                FileSystemView::FastFileSystem(FfsView { unix: self, mounts })
+            }
+            FileSystems::SeventhEdition(v7) => {
+                FileSystemView::SeventhEdition(V7View { unix: self, v7 })
+            }
         }
     }
 
@@ -175,17 +178,17 @@ impl Unix {
         use_it: impl FnOnce(&mut InodeInCore) -> T,
     ) -> T {
         match &self.file_systems {
-            FileSystems::Ffs(mounts) => {
+            FileSystems::FastFileSystem(mounts) => {
                 let mount = &mut mounts.borrow_mut()[node.volume as usize];
                 use_it(mount.inodes.entry(node.inode).or_default())
             }
-            FileSystems::V7(v7) => v7.in_core(node, use_it),
+            FileSystems::SeventhEdition(v7) => v7.with_in_core_inode(node, use_it),
         }
     }
 
-    /// Locks an inode against other processes until [`Unix::unlock`]. Waits while another process
+    /// Locks an inode against other processes until [`UnixKernel::unlock_inode`]. Waits while another process
     /// holds the lock.
-    pub(crate) async fn lock(&self, process: &Rc<Process>, node: Vnode) {
+    pub(crate) async fn lock_inode(&self, process: &Rc<Process>, node: Vnode) {
         loop {
             let locked = self.with_core_inode(node, |core| {
                 if core.is_locked {
@@ -198,21 +201,21 @@ impl Unix {
             if !locked {
                 return;
             }
-            let from = self.sim.now();
-            self.park(process, "an inode that another process uses")
+            let from = self.simulation.now();
+            self.wait_for_wake_up(process, "an inode that another process uses")
                 .await;
             process.book_wait(diskperf_timeline::Stage::BufferWait, from);
         }
     }
 
     /// Unlocks an inode, and wakes the processes that wait for it.
-    pub(crate) fn unlock(&self, node: Vnode) {
+    pub(crate) fn unlock_inode(&self, node: Vnode) {
         let waiters = self.with_core_inode(node, |core| {
             core.is_locked = false;
             std::mem::take(&mut core.waiters)
         });
         for process in &waiters {
-            self.wake(process);
+            self.wake_process(process);
         }
     }
 
@@ -221,44 +224,50 @@ impl Unix {
         let partition = self.volumes.partition(key.volume());
         let sector = match self.file_system_view() {
             // Its blocks are sectors.
-            FileSystemView::V7(_) => key.fragment(),
-            FileSystemView::Ffs(ffs) => {
-                let fragment = ffs::Fragment(key.fragment());
-                ffs.with_fs(key.volume(), |fs| fs.superblock().sector(fragment))
+            FileSystemView::SeventhEdition(_) => key.fragment(),
+            FileSystemView::FastFileSystem(ffs) => {
+                let fragment = ffs::FragmentAddress(key.fragment());
+                ffs.with_file_system(key.volume(), |fs| {
+                    fs.superblock().first_sector_of_fragment(fragment)
+                })
             }
         };
         partition.first_sector + u64::from(sector)
     }
 
-    /// Returns a shared page of zeroes.
     pub(crate) fn zero_page(&self, bytes: u32) -> Page {
         self.buffers.borrow_mut().pages.zero_page(bytes)
     }
 }
 
-impl RunningKernel for Unix {
-    fn start(self: Rc<Self>) {
-        self.drivers.start(&self);
-        let sim = Rc::clone(&self.sim);
-        sim.spawn("update", false, self.update());
+impl RunningKernel for UnixKernel {
+    fn start_daemons(self: Rc<Self>) {
+        self.drivers.start_drivers(&self);
+        let sim = Rc::clone(&self.simulation);
+        sim.spawn("update", false, self.run_update_daemon());
     }
 
-    fn check(&self, volume: u32) -> Result<u32, Vec<String>> {
+    fn check_file_system(&self, volume: u32) -> Result<u32, Vec<String>> {
         match self.file_system_view() {
-            FileSystemView::V7(v7) => Ok(v7.check_volume(volume)?.open_unlinked),
-            FileSystemView::Ffs(ffs) => match ffs.with_fs(volume, FileSystem::check) {
-                Ok(summary) => Ok(summary.open_unlinked),
-                Err(problems) => Err(problems.iter().map(ffs::Problem::to_string).collect()),
-            },
+            FileSystemView::SeventhEdition(v7) => Ok(v7.check_volume(volume)?.open_unlinked_count),
+            FileSystemView::FastFileSystem(ffs) => {
+                match ffs.with_file_system(volume, FastFileSystem::check_consistency) {
+                    Ok(summary) => Ok(summary.open_unlinked_count),
+                    Err(problems) => Err(problems
+                        .iter()
+                        .map(ffs::ConsistencyProblem::to_string)
+                        .collect()),
+                }
+            }
         }
     }
 
-    fn ring_note(&self) -> &'static str {
+    fn ring_emulation_note(&self) -> &'static str {
         match self.file_system_view() {
-            FileSystemView::Ffs(_) => {
+            FileSystemView::FastFileSystem(_) => {
                 "extension: this kernel had no asynchronous I/O; daemons execute the requests, those of one file in turn because its inode is locked"
             }
-            FileSystemView::V7(_) => {
+            FileSystemView::SeventhEdition(_) => {
                 "extension: the seventh edition had no asynchronous I/O; daemons execute the requests, those of one file in turn because its inode is locked"
             }
         }

@@ -29,19 +29,19 @@ mod standstill;
 mod volumes;
 mod written;
 
-pub use budget::{Budget, Exceeded, LongestStage};
-pub use calls::{Account, From, How};
+pub use budget::{ExceededLimit, LongestStage, RunBudget};
+pub use calls::{OpenFlags, ProcessAccount, SeekOrigin};
 pub use errno::Errno;
-pub use kernel::costs::Work;
+pub use kernel::costs::ProgramWork;
 pub use kernel::pipe::{Pipe, PipeEnd};
 
-pub use machine::{Circumstances, Machine};
-pub use records::{DriveStatistics, Statistics};
-pub use rendezvous::Rendezvous;
+pub use machine::{Machine, RunConditions};
+pub use records::{DriveStatistics, RequestStatistics};
+pub use rendezvous::WorkerRendezvous;
 pub use ring::{RingCompletion, RingOperation, RingRequest, RingSize};
 pub use session::Session;
 pub use software::Kernel;
-pub use standstill::{HardError, Standstill};
-pub use written::Written;
+pub use standstill::{HardError, RunEndReason};
+pub use written::WriteData;
 
-pub use diskperf_sim::{Deadlock, Stream, Streams, TieBreak, Time, Waiting};
+pub use diskperf_sim::{Deadlock, RandomStream, RandomStreams, TieBreak, Time, WaitingTask};

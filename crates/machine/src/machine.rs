@@ -2,9 +2,9 @@
 
 mod kernels;
 
-use crate::budget::{Budget, Exceeded, LongestStage, RIG_EVENTS};
+use crate::budget::{EVENTS_PER_RIG_REQUEST, ExceededLimit, LongestStage, RunBudget};
 use crate::controllers::Controllers;
-use crate::event::Event;
+use crate::event::MachineEvent;
 use crate::hardware::Hardware;
 use crate::hardware::bus::Bus;
 use crate::hardware::cache::CacheStatistics;
@@ -12,24 +12,25 @@ use crate::hardware::drives::{Drive, Drives};
 use crate::hardware::mechanism::Mechanism;
 use crate::kernel::FileSystems;
 use crate::kernel::computer::Computer;
-use crate::kernel::ffs::FileSystem;
+use crate::kernel::ffs::FastFileSystem;
 use crate::kernel::process::Cpus;
-use crate::kernel::serial::Serial;
-use crate::medium::Medium;
+use crate::kernel::serial::SerialOutput;
+use crate::medium::PartitionContents;
 use crate::parts;
-use crate::records::{Records, Statistics};
-use crate::rig::{DriveDue, Rig};
-use crate::software::{Base, Kernel};
+use crate::records::{RequestStatistics, RunRecords};
+use crate::rig::{DriveEventTimer, Rig};
+use crate::software::{Kernel, KernelBase};
 use crate::specification::{
-    ComputerSpecification, DriveHardware, MechanismSpecification, Specification, Volume,
+    ComputerSpecification, DriveHardware, MachineSpecification, MechanismSpecification,
+    VolumeSpecification,
 };
-use crate::standstill::Standstill;
+use crate::standstill::RunEndReason;
 use crate::volumes::Volumes;
 use diskperf_device::Requests;
 use diskperf_device::disk::device::MediaCacheState;
 use diskperf_device::disk::spindle::RotationAngle;
 use diskperf_device::{BusyTimes, Unit, WhatIf};
-use diskperf_sim::{Sim, Streams, TieBreak, Time};
+use diskperf_sim::{RandomStreams, Simulation, TieBreak, Time};
 use diskperf_timeline::trace::Trace;
 use diskperf_timeline::{DeviceEvent, FlashTraffic};
 use std::cell::{Cell, RefCell};
@@ -41,58 +42,58 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Conditions of a run that may differ between two runs of the same system, such as seed, drive
 /// phases and limits.
 #[derive(Clone, Copy, Debug)]
-pub struct Circumstances {
+pub struct RunConditions {
     /// Seed of all random streams.
     pub seed: u64,
     /// Number of volumes in use, counted from the first.
-    pub volumes: usize,
+    pub volume_count: usize,
     /// Rotational offset of each drive from the previous drive at the start, in units of 2^-32 of a
     /// revolution.
-    pub phase: u32,
+    pub phase_step: u32,
     /// Rotational offset of the first drive at the start, in units of 2^-32 of a revolution.
     pub first_phase: u32,
     /// Share by which each drive rotates slower than the previous one.
-    pub speed_difference: f64,
+    pub speed_difference_share: f64,
     /// Order of simultaneous events; see [`TieBreak`].
     pub tie_break: TieBreak,
     /// Whether a trace is recorded for [`Machine::take_trace`].
-    pub trace: bool,
+    pub records_trace: bool,
     /// Whether requests to drives are recorded for [`Machine::take_events`].
-    pub record: bool,
+    pub records_events: bool,
     /// Hypothetical changes of the system, for counterfactual runs.
-    pub what_if: WhatIf,
+    pub counterfactual: WhatIf,
     /// Limits of the run in events, time and memory.
-    pub budget: Budget,
+    pub budget: RunBudget,
     /// Number of events of earlier machines of the same command, which count toward the event
     /// limit.
-    pub events_before: u64,
+    pub earlier_event_count: u64,
 }
 
-impl Circumstances {
+impl RunConditions {
     fn drive_speed(&self, number: usize) -> f64 {
-        1.0 - self.speed_difference * number as f64
+        1.0 - self.speed_difference_share * number as f64
     }
 
     fn drive_phase(&self, number: usize) -> u32 {
-        let against_first = self.phase.wrapping_mul(number as u32);
+        let against_first = self.phase_step.wrapping_mul(number as u32);
         self.first_phase.wrapping_add(against_first)
     }
 }
 
-impl Default for Circumstances {
+impl Default for RunConditions {
     fn default() -> Self {
         Self {
             seed: 1,
-            volumes: 1,
-            phase: 0,
+            volume_count: 1,
+            phase_step: 0,
             first_phase: 0,
-            speed_difference: 0.0,
-            tie_break: TieBreak::Insertion,
-            trace: false,
-            record: false,
-            what_if: WhatIf::default(),
-            budget: Budget::USUAL,
-            events_before: 0,
+            speed_difference_share: 0.0,
+            tie_break: TieBreak::InsertionOrder,
+            records_trace: false,
+            records_events: false,
+            counterfactual: WhatIf::default(),
+            budget: RunBudget::DEFAULT,
+            earlier_event_count: 0,
         }
     }
 }
@@ -100,9 +101,9 @@ impl Default for Circumstances {
 /// Modelled computer, or rig (drives without a computer), in virtual time.
 pub struct Machine {
     kernel: Kernel,
-    budget: Budget,
-    events_before: u64,
-    built_bytes: u64,
+    budget: RunBudget,
+    earlier_event_count: u64,
+    built_memory_bytes: u64,
 }
 
 impl Machine {
@@ -111,15 +112,15 @@ impl Machine {
     /// # Panics
     ///
     /// If `circumstances.volumes` is 0 or above the number of volumes of the system.
-    pub fn build(specification: &Specification, circumstances: Circumstances) -> Self {
+    pub fn build(specification: &MachineSpecification, circumstances: RunConditions) -> Self {
         assert!(
-            (1..=specification.volumes.len()).contains(&circumstances.volumes),
+            (1..=specification.volumes.len()).contains(&circumstances.volume_count),
             "{} of {} volumes",
-            circumstances.volumes,
+            circumstances.volume_count,
             specification.volumes.len()
         );
-        let streams = Streams::new(circumstances.seed);
-        let volumes = &specification.volumes[..circumstances.volumes];
+        let streams = RandomStreams::new(circumstances.seed);
+        let volumes = &specification.volumes[..circumstances.volume_count];
         let drives = build_drives(specification, circumstances);
         let kernel = match specification.software.kernel() {
             None => Kernel::Rig(Rc::new(build_rig(specification, circumstances, drives))),
@@ -127,9 +128,9 @@ impl Machine {
                 let (controllers, drivers) = parts::attach_parts(
                     builder.attachments(),
                     &drives,
-                    builder.order(),
+                    builder.queue_order(),
                     streams,
-                    circumstances.what_if,
+                    circumstances.counterfactual,
                 );
                 let computer = build_computer(
                     specification,
@@ -144,16 +145,20 @@ impl Machine {
         let machine = Self {
             kernel,
             budget: circumstances.budget,
-            events_before: circumstances.events_before,
-            built_bytes: specification.memory(circumstances.volumes).bytes(),
+            earlier_event_count: circumstances.earlier_event_count,
+            built_memory_bytes: specification
+                .memory_requirement(circumstances.volume_count)
+                .total_bytes(),
         };
-        if let Base::Computer(computer) = machine.kernel.base() {
+        if let KernelBase::Computer(computer) = machine.kernel.kernel_base() {
             let tick = Time(1_000_000_000 / computer.costs.clock_hz);
-            computer.sim.schedule_background(tick, Event::Tick);
-            if let Some(kernel) = machine.kernel.running() {
-                kernel.start();
+            computer
+                .simulation
+                .schedule_background(tick, MachineEvent::ClockTick);
+            if let Some(kernel) = machine.kernel.running_kernel() {
+                kernel.start_daemons();
             }
-            computer.start_serial(streams);
+            computer.start_serial_output(streams);
         }
         machine
     }
@@ -163,16 +168,16 @@ impl Machine {
         matches!(self.kernel, Kernel::Rig(_))
     }
 
-    /// Kernel of the machine, for [`crate::Session::begin`].
+    /// Kernel of the machine, for [`crate::Session::begin_session`].
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
     }
 
     /// Starts a process that executes the given future.
-    pub fn spawn(&self, name: &str, process: impl Future<Output = ()> + 'static) {
-        match self.kernel.base() {
-            Base::Computer(computer) => computer.sim.spawn(name, true, process),
-            Base::Rig(rig) => rig.sim.spawn(name, true, process),
+    pub fn spawn_process(&self, name: &str, process: impl Future<Output = ()> + 'static) {
+        match self.kernel.kernel_base() {
+            KernelBase::Computer(computer) => computer.simulation.spawn(name, true, process),
+            KernelBase::Rig(rig) => rig.simulation.spawn(name, true, process),
         };
     }
 
@@ -180,78 +185,78 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// [`Standstill`] if the processes cannot end. The machine cannot run again after an error.
-    pub fn run(&self) -> Result<(), Standstill> {
-        self.run_unless(&Arc::default())
+    /// [`RunEndReason`] if the processes cannot end. The machine cannot run again after an error.
+    pub fn run_to_end(&self) -> Result<(), RunEndReason> {
+        self.run_unless_stopped(&Arc::default())
     }
 
-    /// Runs the machine as [`Machine::run`] does, but stops early if `stop` is set or the
-    /// [`Budget`] is exceeded. The check is done at each tick of the modelled clock, or every few
+    /// Runs the machine as [`Machine::run_to_end`] does, but stops early if `stop` is set or the
+    /// [`RunBudget`] is exceeded. The check is done at each tick of the modelled clock, or every few
     /// hundred events on a rig, independent of the state of the processes.
     ///
     /// # Errors
     ///
-    /// See [`Machine::run`].
-    pub fn run_unless(&self, stop: &Arc<AtomicBool>) -> Result<(), Standstill> {
+    /// See [`Machine::run_to_end`].
+    pub fn run_unless_stopped(&self, stop: &Arc<AtomicBool>) -> Result<(), RunEndReason> {
         let monitor = RunMonitor {
             kernel: self.kernel.clone(),
             stop: Arc::clone(stop),
             budget: self.budget,
-            built_bytes: self.built_bytes,
-            events_before: self.events_before,
-            run_started_at: self.now(),
+            built_memory_bytes: self.built_memory_bytes,
+            earlier_event_count: self.earlier_event_count,
+            run_started_at: self.current_time(),
         };
-        let outcome = match self.kernel.base() {
-            Base::Computer(computer) => computer.sim.run_nested(move |event| {
-                if matches!(event, Event::Tick) {
+        let outcome = match self.kernel.kernel_base() {
+            KernelBase::Computer(computer) => computer.simulation.run_nested(move |event| {
+                if matches!(event, MachineEvent::ClockTick) {
                     monitor.check_limits();
                 }
-                monitor.kernel.handle(event);
+                monitor.kernel.handle_event(event);
             }),
-            Base::Rig(rig) => {
+            KernelBase::Rig(rig) => {
                 let (rig_of_events, events) = (Rc::clone(rig), Cell::new(0_u64));
-                rig.sim.run_nested(move |DriveDue| {
+                rig.simulation.run_nested(move |DriveEventTimer| {
                     events.set(events.get() + 1);
                     if events.get().is_multiple_of(EVENTS_BETWEEN_CHECKS) {
                         monitor.check_limits();
                     }
-                    rig_of_events.advance();
+                    rig_of_events.advance_drives();
                 })
             }
         };
-        outcome.map_err(Standstill::Deadlock)?;
-        let halted = match self.kernel.base() {
-            Base::Computer(computer) => computer.halted.borrow().clone(),
-            Base::Rig(rig) => rig.halted.borrow().clone(),
+        outcome.map_err(RunEndReason::Deadlock)?;
+        let halted = match self.kernel.kernel_base() {
+            KernelBase::Computer(computer) => computer.halt_reason.borrow().clone(),
+            KernelBase::Rig(rig) => rig.halt_reason.borrow().clone(),
         };
         match halted {
             Some(why) => Err(why),
             None => {
-                self.assert_physics();
+                self.assert_busy_times_possible();
                 Ok(())
             }
         }
     }
 
     /// Number of events of this machine and of earlier machines of the command, counted as in
-    /// [`Budget::events`].
-    pub fn events(&self) -> u64 {
-        self.events_before + self.kernel.events()
+    /// [`RunBudget::event_count_max`].
+    pub fn event_count(&self) -> u64 {
+        self.earlier_event_count + self.kernel.event_count()
     }
 
     /// Current virtual time of the machine.
-    pub fn now(&self) -> Time {
-        match self.kernel.base() {
-            Base::Computer(computer) => computer.sim.now(),
-            Base::Rig(rig) => rig.sim.now(),
+    pub fn current_time(&self) -> Time {
+        match self.kernel.kernel_base() {
+            KernelBase::Computer(computer) => computer.simulation.now(),
+            KernelBase::Rig(rig) => rig.simulation.now(),
         }
     }
 
     /// Returns the trace since the start or the last call. None if no trace is recorded.
     pub fn take_trace(&self) -> Option<Trace> {
-        match self.kernel.base() {
-            Base::Computer(computer) => computer.take_trace(),
-            Base::Rig(rig) => rig.take_trace(),
+        match self.kernel.kernel_base() {
+            KernelBase::Computer(computer) => computer.take_trace(),
+            KernelBase::Rig(rig) => rig.take_trace(),
         }
     }
 
@@ -262,14 +267,14 @@ impl Machine {
     }
 
     /// Returns the statistics of the run so far.
-    pub fn statistics(&self) -> Statistics {
+    pub fn statistics(&self) -> RequestStatistics {
         self.kernel.records().statistics.borrow().clone()
     }
 
     /// Returns the cache statistics of each controller that has a cache, with the controller's
     /// number.
-    pub fn caches(&self) -> Vec<(usize, [CacheStatistics; 3])> {
-        let Base::Computer(computer) = self.kernel.base() else {
+    pub fn controller_cache_statistics(&self) -> Vec<(usize, [CacheStatistics; 3])> {
+        let KernelBase::Computer(computer) = self.kernel.kernel_base() else {
             return Vec::new();
         };
         let caches = computer.hardware.borrow().controllers.cache_statistics();
@@ -280,36 +285,38 @@ impl Machine {
     }
 
     /// Returns the media cache state of each drive with shingled tracks, with the drive's number.
-    pub fn media_caches(&self) -> Vec<(usize, MediaCacheState)> {
-        self.kernel.with_drives(|drives| {
-            let numbered = drives.iter().enumerate();
+    pub fn media_cache_states(&self) -> Vec<(usize, MediaCacheState)> {
+        self.kernel.with_drives_mut(|drives| {
+            let numbered = drives.iter_drives().enumerate();
             numbered
-                .filter_map(|(number, drive)| Some((number, drive.media_cache()?)))
+                .filter_map(|(number, drive)| Some((number, drive.media_cache_state()?)))
                 .collect()
         })
     }
 
     /// Returns the busy times of each drive.
-    pub fn drives_busy(&self) -> Vec<BusyTimes> {
+    pub fn drive_busy_times(&self) -> Vec<BusyTimes> {
         self.kernel
-            .with_drives(|drives| drives.iter().map(Drive::busy).collect())
+            .with_drives_mut(|drives| drives.iter_drives().map(Drive::busy_times).collect())
     }
 
     /// Returns the busy time of the processors, and the time of it spent in interrupt handlers.
     /// Both are zero for a rig (drives without a computer).
-    pub fn processor_busy(&self) -> (Time, Time) {
-        match self.kernel.base() {
-            Base::Computer(computer) => computer.cpus.processors.busy(&computer.sim),
-            Base::Rig(_) => (Time::ZERO, Time::ZERO),
+    pub fn processor_busy_times(&self) -> (Time, Time) {
+        match self.kernel.kernel_base() {
+            KernelBase::Computer(computer) => {
+                computer.cpus.processors.busy_times(&computer.simulation)
+            }
+            KernelBase::Rig(_) => (Time::ZERO, Time::ZERO),
         }
     }
 
     /// Returns the processor time of the driver routines, at full speed. Zero for a rig (drives
     /// without a computer).
-    pub fn driver_busy(&self) -> Time {
-        match self.kernel.base() {
-            Base::Computer(computer) => computer.cpus.driver_time(),
-            Base::Rig(_) => Time::ZERO,
+    pub fn driver_busy_time(&self) -> Time {
+        match self.kernel.kernel_base() {
+            KernelBase::Computer(computer) => computer.cpus.driver_cpu_time(),
+            KernelBase::Rig(_) => Time::ZERO,
         }
     }
 
@@ -319,20 +326,25 @@ impl Machine {
     /// # Panics
     ///
     /// If a drive of the specification has a different geometry.
-    pub fn suppose(&self, specification: &Specification, what_if: WhatIf) {
-        let of = |number: usize| specification.drives[number].flash();
+    pub fn apply_counterfactual(&self, specification: &MachineSpecification, what_if: WhatIf) {
+        let of = |number: usize| specification.drives[number].flash_specification();
         self.kernel
-            .with_drives(|drives| drives.set_flash_timing(of, what_if));
+            .with_drives_mut(|drives| drives.set_flash_timing(of, what_if));
     }
 
     /// Returns the traffic of each flash drive so far.
-    pub fn flash(&self) -> Vec<FlashTraffic> {
+    pub fn flash_traffic(&self) -> Vec<FlashTraffic> {
         let traffic = |(number, drive): (usize, Drive<'_>)| match drive {
             Drive::Device(device) => Some(device.flash()?.flash_traffic(number as u32)),
             Drive::Mechanism(_) => None,
         };
-        self.kernel
-            .with_drives(|drives| drives.iter().enumerate().filter_map(traffic).collect())
+        self.kernel.with_drives_mut(|drives| {
+            drives
+                .iter_drives()
+                .enumerate()
+                .filter_map(traffic)
+                .collect()
+        })
     }
 
     /// Checks the file system of a drive as fsck does. Returns the number of files that are open
@@ -341,36 +353,43 @@ impl Machine {
     /// # Errors
     ///
     /// The problems of an unsound file system.
-    pub fn check(&self, drive: usize) -> Result<u32, Vec<String>> {
-        let kernel = self.kernel.running();
-        kernel.map_or(Ok(0), |kernel| kernel.check(drive as u32))
+    pub fn check_file_system(&self, drive: usize) -> Result<u32, Vec<String>> {
+        let kernel = self.kernel.running_kernel();
+        kernel.map_or(Ok(0), |kernel| kernel.check_file_system(drive as u32))
     }
 
     /// Passes the fast file system of a volume to `look` and returns its result. None if the volume
     /// has no fast file system.
-    pub fn file_system<T>(&self, drive: usize, look: impl FnOnce(&FileSystem) -> T) -> Option<T> {
+    pub fn with_file_system<T>(
+        &self,
+        drive: usize,
+        look: impl FnOnce(&FastFileSystem) -> T,
+    ) -> Option<T> {
         let Kernel::Unix(unix) = &self.kernel else {
             return None;
         };
-        let FileSystems::Ffs(mounts) = &unix.file_systems else {
+        let FileSystems::FastFileSystem(mounts) = &unix.file_systems else {
             return None;
         };
-        mounts.borrow().get(drive).map(|mount| look(&mount.fs))
+        mounts
+            .borrow()
+            .get(drive)
+            .map(|mount| look(&mount.file_system))
     }
 
     /// Asserts physical invariants of every run, for example that no drive is busy for more than
     /// the elapsed time.
-    fn assert_physics(&self) {
-        let now = self.now();
-        let (busy, in_handlers) = self.processor_busy();
+    fn assert_busy_times_possible(&self) {
+        let now = self.current_time();
+        let (busy, in_handlers) = self.processor_busy_times();
         assert!(
             in_handlers <= busy && busy <= now,
             "a processor is busy at most all the time"
         );
-        self.kernel.with_drives(|drives| {
+        self.kernel.with_drives_mut(|drives| {
             for drive in drives.mechanisms() {
                 // What it does is booked when it starts; the last of it may go on.
-                let (busy, most) = (drive.busy(), now + drive.last_operation_time());
+                let (busy, most) = (drive.busy_times(), now + drive.last_operation_duration());
                 assert!(
                     busy.positioning_time + busy.rotational_latency_time + busy.transfer_time
                         <= most,
@@ -379,7 +398,7 @@ impl Machine {
             }
         });
         if let Kernel::Unix(unix) = &self.kernel {
-            let memory = unix.buffers.borrow().memory();
+            let memory = unix.buffers.borrow().allocated_memory_bytes();
             assert!(memory > 0, "the buffers' memory does not go away");
         }
     }
@@ -389,9 +408,9 @@ impl Machine {
 struct RunMonitor {
     kernel: Kernel,
     stop: Arc<AtomicBool>,
-    budget: Budget,
-    built_bytes: u64,
-    events_before: u64,
+    budget: RunBudget,
+    built_memory_bytes: u64,
+    earlier_event_count: u64,
     run_started_at: Time,
 }
 
@@ -404,39 +423,40 @@ impl RunMonitor {
     /// [`EVENTS_BETWEEN_CHECKS`] events of a rig.
     fn check_limits(&self) {
         if self.stop.load(Ordering::Relaxed) {
-            self.kernel.halt(Standstill::Stopped);
+            self.kernel.halt_run(RunEndReason::StoppedByUser);
         } else if let Some(exceeded_limit) = self.exceeded_limit() {
-            self.kernel.halt(Standstill::Exceeded(exceeded_limit));
+            self.kernel
+                .halt_run(RunEndReason::LimitExceeded(exceeded_limit));
         }
     }
 
-    fn exceeded_limit(&self) -> Option<Exceeded> {
-        let (now, (made, recorded)) = match self.kernel.base() {
-            Base::Computer(computer) => (computer.sim.now(), computer.memory_bytes()),
-            Base::Rig(rig) => (rig.sim.now(), rig.memory_bytes()),
+    fn exceeded_limit(&self) -> Option<ExceededLimit> {
+        let (now, (made, recorded)) = match self.kernel.kernel_base() {
+            KernelBase::Computer(computer) => (computer.simulation.now(), computer.memory_bytes()),
+            KernelBase::Rig(rig) => (rig.simulation.now(), rig.memory_bytes()),
         };
         let stage = || {
-            let (stage, is_on_rig) = match self.kernel.base() {
-                Base::Computer(computer) => (computer.longest_stage(), false),
-                Base::Rig(rig) => (rig.longest_stage(), true),
+            let (stage, is_on_rig) = match self.kernel.kernel_base() {
+                KernelBase::Computer(computer) => (computer.longest_stage(), false),
+                KernelBase::Rig(rig) => (rig.longest_stage(), true),
             };
             stage.map(|stage| LongestStage { stage, is_on_rig })
         };
-        let events = self.events_before + self.kernel.events();
+        let events = self.earlier_event_count + self.kernel.event_count();
         let time = now - self.run_started_at;
-        let bytes = self.built_bytes + made + recorded;
-        if events > self.budget.events {
+        let bytes = self.built_memory_bytes + made + recorded;
+        if events > self.budget.event_count_max {
             let stage = stage();
-            Some(Exceeded::Events {
+            Some(ExceededLimit::Events {
                 events,
                 time,
                 stage,
             })
-        } else if time > self.budget.time {
+        } else if time > self.budget.virtual_time_max {
             let stage = stage();
-            Some(Exceeded::Time { time, stage })
-        } else if bytes > self.budget.bytes {
-            Some(Exceeded::Memory { bytes, recorded })
+            Some(ExceededLimit::Time { time, stage })
+        } else if bytes > self.budget.memory_bytes_max {
+            Some(ExceededLimit::Memory { bytes, recorded })
         } else {
             None
         }
@@ -446,128 +466,134 @@ impl RunMonitor {
 impl Drop for Machine {
     fn drop(&mut self) {
         // Tasks own the kernel, and the kernel the tasks.
-        match self.kernel.base() {
-            Base::Computer(computer) => computer.sim.clear(),
-            Base::Rig(rig) => rig.sim.clear(),
+        match self.kernel.kernel_base() {
+            KernelBase::Computer(computer) => computer.simulation.drop_all(),
+            KernelBase::Rig(rig) => rig.simulation.drop_all(),
         }
     }
 }
 
 impl Kernel {
-    fn events(&self) -> u64 {
-        match self.base() {
-            Base::Computer(computer) => computer.events(),
-            Base::Rig(rig) => rig.sim.events() / RIG_EVENTS,
+    fn event_count(&self) -> u64 {
+        match self.kernel_base() {
+            KernelBase::Computer(computer) => computer.event_count(),
+            KernelBase::Rig(rig) => rig.simulation.event_count() / EVENTS_PER_RIG_REQUEST,
         }
     }
 
-    fn records(&self) -> &Records {
-        match self.base() {
-            Base::Computer(computer) => &computer.records,
-            Base::Rig(rig) => &rig.records,
+    fn records(&self) -> &RunRecords {
+        match self.kernel_base() {
+            KernelBase::Computer(computer) => &computer.records,
+            KernelBase::Rig(rig) => &rig.records,
         }
     }
 
-    fn with_drives<T>(&self, with: impl FnOnce(&mut Drives) -> T) -> T {
-        match self.base() {
-            Base::Computer(computer) => with(&mut computer.hardware.borrow_mut().drives),
-            Base::Rig(rig) => with(&mut rig.drives.borrow_mut().all),
+    fn with_drives_mut<T>(&self, with: impl FnOnce(&mut Drives) -> T) -> T {
+        match self.kernel_base() {
+            KernelBase::Computer(computer) => with(&mut computer.hardware.borrow_mut().drives),
+            KernelBase::Rig(rig) => with(&mut rig.drives.borrow_mut().all_drives),
         }
     }
 
-    fn halt(&self, why: Standstill) {
-        match self.base() {
-            Base::Computer(computer) => computer.halt(why),
-            Base::Rig(rig) => rig.halt(why),
+    fn halt_run(&self, why: RunEndReason) {
+        match self.kernel_base() {
+            KernelBase::Computer(computer) => computer.halt_computer(why),
+            KernelBase::Rig(rig) => rig.halt_rig(why),
         }
     }
 
-    fn handle(&self, event: Event) {
-        let Base::Computer(computer) = self.base() else {
+    fn handle_event(&self, event: MachineEvent) {
+        let KernelBase::Computer(computer) = self.kernel_base() else {
             return;
         };
         match event {
-            Event::Processor(completion) => {
-                computer.cpus.processors.complete(&computer.sim, completion);
+            MachineEvent::ProcessorCompletion(completion) => {
+                computer
+                    .cpus
+                    .processors
+                    .complete_work(&computer.simulation, completion);
             }
-            Event::Part(event) => {
+            MachineEvent::ControllerPart(event) => {
                 let mut hardware = computer.hardware.borrow_mut();
-                hardware.handle(&computer.surroundings(), event);
+                hardware.handle_event(&computer.simulation_context(), event);
             }
-            Event::Tick => {
-                if let Some(kernel) = self.running() {
-                    computer.tick(|found| kernel.billed(found));
+            MachineEvent::ClockTick => {
+                if let Some(kernel) = self.running_kernel() {
+                    computer.charge_tick(|found| kernel.process_to_charge(found));
                 }
             }
-            Event::Character(line) => computer.character(line),
-            Event::Daemon(task) => computer.sim.wake(task),
+            MachineEvent::SerialCharacter(line) => computer.handle_character_interrupt(line),
+            MachineEvent::DaemonWakeUp(task) => computer.simulation.wake_task(task),
         }
     }
 }
 
 /// Returns the volumes in use without contents, and the records of the drives.
 fn build_volumes_and_records(
-    specification: &Specification,
-    circumstances: Circumstances,
+    specification: &MachineSpecification,
+    circumstances: RunConditions,
     drives: &mut Drives,
-) -> (Volumes, Records) {
-    if circumstances.trace {
-        drives.record();
+) -> (Volumes, RunRecords) {
+    if circumstances.records_trace {
+        drives.start_recording();
     }
-    let volumes = &specification.volumes[..circumstances.volumes];
-    let written = |volume: &Volume| {
+    let volumes = &specification.volumes[..circumstances.volume_count];
+    let written = |volume: &VolumeSpecification| {
         let (block_bytes, fragment_bytes) = specification.block_sizes(volume);
-        let fragments = volume.partition.bytes().div_ceil(u64::from(fragment_bytes));
-        let medium = Medium::new(fragments, (block_bytes, fragment_bytes));
-        (volume.partition.raw(volume.drive), medium)
+        let fragments = volume
+            .partition
+            .size_bytes()
+            .div_ceil(u64::from(fragment_bytes));
+        let medium = PartitionContents::new(fragments, (block_bytes, fragment_bytes));
+        (volume.partition.raw_partition(volume.drive), medium)
     };
-    let kept = (circumstances.trace, circumstances.record);
-    let records = Records::new(specification.drives.len(), kept);
+    let kept = (circumstances.records_trace, circumstances.records_events);
+    let records = RunRecords::new(specification.drives.len(), kept);
     (Volumes::new(volumes.iter().map(written)), records)
 }
 
 fn build_rig(
-    specification: &Specification,
-    circumstances: Circumstances,
+    specification: &MachineSpecification,
+    circumstances: RunConditions,
     mut drives: Drives,
 ) -> Rig {
     let volumes_and_records = build_volumes_and_records(specification, circumstances, &mut drives);
     Rig::new(
-        Sim::new(circumstances.tie_break),
+        Simulation::new(circumstances.tie_break),
         drives,
         volumes_and_records,
     )
 }
 
 fn build_computer(
-    specification: &Specification,
+    specification: &MachineSpecification,
     computer: &ComputerSpecification,
-    circumstances: Circumstances,
+    circumstances: RunConditions,
     mut drives: Drives,
     controllers: Controllers,
 ) -> Computer {
     let (volumes, records) = build_volumes_and_records(specification, circumstances, &mut drives);
-    let sim = Rc::new(Sim::new(circumstances.tie_break));
+    let sim = Rc::new(Simulation::new(circumstances.tie_break));
     Computer {
         cpus: Cpus::new(Rc::clone(&sim), 1),
-        sim,
+        simulation: sim,
         hardware: RefCell::new(Hardware {
             drives,
             controllers,
             bus: Bus::new(computer.bus_bytes_per_s, computer.memory_contention_share),
-            requests: Requests::default(),
+            submitted_requests: Requests::default(),
         }),
-        costs: computer.kernel.costs.clone(),
-        speed: computer.kernel.speed,
+        costs: computer.kernel.kernel_costs.clone(),
+        processor_speed: computer.kernel.processor_speed,
         volumes,
-        serial: Serial::new(computer.kernel.serial),
+        serial_lines: SerialOutput::new(computer.kernel.serial_lines),
         records,
-        halted: RefCell::default(),
+        halt_reason: RefCell::default(),
     }
 }
 
-fn build_drives(specification: &Specification, circumstances: Circumstances) -> Drives {
-    let streams = Streams::new(circumstances.seed);
+fn build_drives(specification: &MachineSpecification, circumstances: RunConditions) -> Drives {
+    let streams = RandomStreams::new(circumstances.seed);
     let mut drives = Drives::default();
     for (number, drive) in specification.drives.iter().enumerate() {
         match &drive.hardware {
@@ -578,10 +604,10 @@ fn build_drives(specification: &Specification, circumstances: Circumstances) -> 
                 let unit = Unit {
                     number,
                     phase: RotationAngle(u64::from(circumstances.drive_phase(number)) << 32),
-                    slower_share: circumstances.speed_difference * number as f64,
+                    slower_share: circumstances.speed_difference_share * number as f64,
                 };
                 let device = of.build(&streams, unit);
-                drives.add_device(device.with_what_if(circumstances.what_if));
+                drives.add_device(device.with_what_if(circumstances.counterfactual));
             }
         }
     }
@@ -591,10 +617,12 @@ fn build_drives(specification: &Specification, circumstances: Circumstances) -> 
 fn build_mechanism(
     specification: &MechanismSpecification,
     number: usize,
-    circumstances: Circumstances,
+    circumstances: RunConditions,
 ) -> Mechanism {
     let phase = RotationAngle(u64::from(circumstances.drive_phase(number)) << 32);
-    let mechanism =
-        specification.with_rotation(specification.rpm * circumstances.drive_speed(number), phase);
-    mechanism.supposing(circumstances.what_if)
+    let mechanism = specification.with_rotation(
+        specification.revolutions_per_minute * circumstances.drive_speed(number),
+        phase,
+    );
+    mechanism.with_counterfactual(circumstances.counterfactual)
 }

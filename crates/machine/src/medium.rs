@@ -1,6 +1,6 @@
 //! Storage of the data that simulated programs write to drives.
 
-use crate::written::{KnownContent, Written};
+use crate::written::{KeptContentIdentity, WriteData};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::{Rc, Weak};
@@ -10,53 +10,53 @@ use twox_hash::XxHash3_64;
 pub(crate) type Page = Rc<[u8]>;
 
 /// Contents of a partition, block by block. A block that was never written reads as zeroes.
-pub(crate) struct Medium {
+pub(crate) struct PartitionContents {
     block_bytes: u32,
     fragment_bytes: u32,
     /// Chunks of blocks. None for a chunk in which no block was ever written.
     chunks: Vec<Option<MediumChunk>>,
     /// Memory of the blocks that were allocated for the medium, in bytes. Whole blocks that are
     /// shared with their writer do not count.
-    made_bytes: u64,
+    allocated_bytes: u64,
     /// Recently allocated blocks, by a hash of their contents. Repeated writes of the same
     /// contents, as from a load's buffers, share a block.
     recent_blocks: BTreeMap<u64, Weak<[u8]>>,
-    zeroes: Page,
+    zero_page: Page,
 }
 
 /// Blocks with consecutive numbers. None for a block that was never written.
 type MediumChunk = Box<[Option<Page>]>;
 
-const CHUNK_BLOCKS: usize = 512;
+const BLOCKS_PER_CHUNK: usize = 512;
 
 /// Number of recent blocks that are remembered by their contents.
 const REMEMBERED_BLOCKS_MAX: usize = 2048;
 
 /// Memory of a block's entry in an allocated chunk, in bytes.
-pub(crate) const PLACE_BYTES: u64 = size_of::<Option<Page>>() as u64;
+pub(crate) const BLOCK_ENTRY_BYTES: u64 = size_of::<Option<Page>>() as u64;
 
 /// Returns the memory of a volume with `blocks` blocks before the first write, in bytes.
 pub(crate) fn empty_bytes(blocks: u64) -> u64 {
-    blocks.div_ceil(CHUNK_BLOCKS as u64) * size_of::<Option<MediumChunk>>() as u64
+    blocks.div_ceil(BLOCKS_PER_CHUNK as u64) * size_of::<Option<MediumChunk>>() as u64
 }
 
-impl Medium {
+impl PartitionContents {
     pub(crate) fn new(fragments: u64, (block_bytes, fragment_bytes): (u32, u32)) -> Self {
         let blocks = fragments * u64::from(fragment_bytes) / u64::from(block_bytes) + 1;
         Self {
             block_bytes,
             fragment_bytes,
-            chunks: vec![None; (blocks as usize).div_ceil(CHUNK_BLOCKS)],
-            made_bytes: 0,
+            chunks: vec![None; (blocks as usize).div_ceil(BLOCKS_PER_CHUNK)],
+            allocated_bytes: 0,
             recent_blocks: BTreeMap::new(),
-            zeroes: vec![0; block_bytes as usize].into(),
+            zero_page: vec![0; block_bytes as usize].into(),
         }
     }
 
     /// Memory of the blocks that were allocated for the medium, in bytes. Whole blocks that are
     /// shared with their writer do not count.
-    pub(crate) fn made_bytes(&self) -> u64 {
-        self.made_bytes
+    pub(crate) fn allocated_bytes(&self) -> u64 {
+        self.allocated_bytes
     }
 
     fn block_position(&self, fragment: u32) -> (usize, usize) {
@@ -70,7 +70,7 @@ impl Medium {
     }
 
     /// Writes the first `bytes` bytes of a page to a fragment.
-    pub(crate) fn write(&mut self, fragment: u32, bytes: u32, page: &Page) {
+    pub(crate) fn write_fragments(&mut self, fragment: u32, bytes: u32, page: &Page) {
         let (first, offset) = self.block_position(fragment);
         if offset == 0 && bytes == self.block_bytes && page.len() == bytes as usize {
             *self.block_page_mut(first) = Some(Rc::clone(page));
@@ -83,7 +83,6 @@ impl Medium {
         u64::from(fragment) * u64::from(self.fragment_bytes)
     }
 
-    /// Reads bytes from an offset into a buffer.
     pub(crate) fn read_bytes(&self, offset: u64, into: &mut [u8]) {
         let mut done = 0;
         while done < into.len() {
@@ -98,7 +97,6 @@ impl Medium {
         }
     }
 
-    /// Writes bytes at an offset.
     pub(crate) fn write_bytes(&mut self, offset: u64, data: &[u8]) {
         let mut done = 0;
         while done < data.len() {
@@ -110,8 +108,8 @@ impl Medium {
                 continue;
             }
             if self.block_page(block).is_none() {
-                self.made_bytes += u64::from(self.block_bytes);
-                *self.block_page_mut(block) = Some(Rc::clone(&self.zeroes));
+                self.allocated_bytes += u64::from(self.block_bytes);
+                *self.block_page_mut(block) = Some(Rc::clone(&self.zero_page));
             }
             let page = self
                 .block_page_mut(block)
@@ -135,7 +133,7 @@ impl Medium {
             } else if run == whole {
                 let before = self.block_page_mut(block).take();
                 if before.is_some_and(|page| Rc::strong_count(&page) == 1) {
-                    self.made_bytes = self.made_bytes.saturating_sub(whole);
+                    self.allocated_bytes = self.allocated_bytes.saturating_sub(whole);
                 }
             } else {
                 self.write_bytes(at, &vec![0; run as usize]);
@@ -161,20 +159,20 @@ impl Medium {
         // What others have too is still there.
         let is_in_its_place = before.is_some_and(|page| Rc::strong_count(&page) == 1);
         if !is_in_its_place {
-            self.made_bytes += u64::from(self.block_bytes);
+            self.allocated_bytes += u64::from(self.block_bytes);
         }
     }
 
     #[inline]
     fn block_page(&self, block: usize) -> Option<&Page> {
-        self.chunks[block / CHUNK_BLOCKS].as_ref()?[block % CHUNK_BLOCKS].as_ref()
+        self.chunks[block / BLOCKS_PER_CHUNK].as_ref()?[block % BLOCKS_PER_CHUNK].as_ref()
     }
 
     #[inline]
     fn block_page_mut(&mut self, block: usize) -> &mut Option<Page> {
-        let chunk = &mut self.chunks[block / CHUNK_BLOCKS];
-        let chunk = chunk.get_or_insert_with(|| vec![None; CHUNK_BLOCKS].into_boxed_slice());
-        &mut chunk[block % CHUNK_BLOCKS]
+        let chunk = &mut self.chunks[block / BLOCKS_PER_CHUNK];
+        let chunk = chunk.get_or_insert_with(|| vec![None; BLOCKS_PER_CHUNK].into_boxed_slice());
+        &mut chunk[block % BLOCKS_PER_CHUNK]
     }
 
     fn byte_position(&self, offset: u64) -> (usize, usize) {
@@ -183,7 +181,7 @@ impl Medium {
     }
 
     /// Reads the first `bytes` bytes from the start of a fragment on.
-    pub(crate) fn read(&self, fragment: u32, bytes: u32) -> Page {
+    pub(crate) fn read_fragments(&self, fragment: u32, bytes: u32) -> Page {
         let (first, offset) = self.block_position(fragment);
         let whole = offset == 0 && bytes == self.block_bytes;
         if let (true, Some(page)) = (whole, self.block_page(first)) {
@@ -197,8 +195,8 @@ impl Medium {
 
 /// Cache of pages that many blocks share: zeroes, and data that programs write repeatedly.
 #[derive(Default)]
-pub(crate) struct Pages {
-    zeroes: Vec<Page>,
+pub(crate) struct PageCache {
+    zero_pages: Vec<Page>,
     recent_data: Vec<Option<DataPage>>,
     recent_changes: Vec<Option<PageChange>>,
 }
@@ -207,45 +205,44 @@ pub(crate) struct Pages {
 struct DataPage {
     page: Page,
     /// Identity of the program's data, by which a repeated write is recognized without comparison.
-    source_identity: Option<KnownContent>,
+    source_identity: Option<KeptContentIdentity>,
 }
 
 /// Page that was created from another page by a partial write. Both pages are kept, so that neither
 /// changes any more.
 struct PageChange {
-    from: Page,
-    start: usize,
+    source_page: Page,
+    start_offset: usize,
     bytes: usize,
     result: DataPage,
 }
 
 /// Number of pages and changes that are remembered for sharing; a power of two.
-const REMEMBERED_PAGES: usize = 1024;
+const REMEMBERED_PAGES_MAX: usize = 1024;
 
-impl Pages {
-    /// Returns a shared page of zeroes.
+impl PageCache {
     pub(crate) fn zero_page(&mut self, bytes: u32) -> Page {
         let bytes = bytes as usize;
-        if let Some(page) = self.zeroes.iter().find(|page| page.len() == bytes) {
+        if let Some(page) = self.zero_pages.iter().find(|page| page.len() == bytes) {
             return Rc::clone(page);
         }
         let page: Page = vec![0; bytes].into();
-        self.zeroes.push(Rc::clone(&page));
+        self.zero_pages.push(Rc::clone(&page));
         page
     }
 
     /// Returns a page with the given contents. Repeated contents return the same page if it is
     /// still remembered.
-    pub(crate) fn page_of_data(&mut self, data: Written<'_>) -> Page {
+    pub(crate) fn page_of_data(&mut self, data: WriteData<'_>) -> Page {
         if self.recent_data.is_empty() {
-            self.recent_data.resize_with(REMEMBERED_PAGES, || None);
+            self.recent_data.resize_with(REMEMBERED_PAGES_MAX, || None);
         }
         let slot = &mut self.recent_data[slot_of_data(&data, data.len())];
         let same = |last: &mut DataPage| {
-            last.page.len() == data.len() && last.matches(0..data.len(), data)
+            last.page.len() == data.len() && last.matches_data(0..data.len(), data)
         };
         if !slot.as_mut().is_some_and(same) {
-            *slot = Some(DataPage::from_data(data.bytes().into(), data));
+            *slot = Some(DataPage::from_data(data.as_bytes().into(), data));
         }
         let made = slot.as_ref().expect("the slot was filled above");
         Rc::clone(&made.page)
@@ -253,7 +250,7 @@ impl Pages {
 
     /// Writes a part of a page. If the page is shared and the part is large, the result of a
     /// repeated identical change is shared, too.
-    pub(crate) fn change_page(&mut self, page: &mut Page, start: usize, data: Written<'_>) {
+    pub(crate) fn change_page(&mut self, page: &mut Page, start: usize, data: WriteData<'_>) {
         let part = start..start + data.len();
         if let Some(own) = Rc::get_mut(page) {
             own[part].copy_from_slice(&data);
@@ -270,13 +267,14 @@ impl Pages {
             return;
         }
         if self.recent_changes.is_empty() {
-            self.recent_changes.resize_with(REMEMBERED_PAGES, || None);
+            self.recent_changes
+                .resize_with(REMEMBERED_PAGES_MAX, || None);
         }
         let slot = &mut self.recent_changes[slot_of_data(&data, Rc::as_ptr(page).addr() ^ start)];
-        if !(slot.as_mut()).is_some_and(|last| last.matches(page, start, data)) {
+        if !(slot.as_mut()).is_some_and(|last| last.matches_change(page, start, data)) {
             *slot = Some(PageChange {
-                from: Rc::clone(page),
-                start,
+                source_page: Rc::clone(page),
+                start_offset: start,
                 bytes: data.len(),
                 result: DataPage::from_data(make(page), data),
             });
@@ -291,8 +289,8 @@ impl Pages {
 const REMEMBERED_PART_DIVISOR: usize = 4;
 
 impl DataPage {
-    fn from_data(page: Page, data: Written<'_>) -> Self {
-        let known = data.known_content();
+    fn from_data(page: Page, data: WriteData<'_>) -> Self {
+        let known = data.content_identity();
         Self {
             page,
             source_identity: known,
@@ -301,13 +299,13 @@ impl DataPage {
 
     /// Reports whether this part of the page equals the data. Data with a known identity need no
     /// comparison.
-    fn matches(&mut self, part: Range<usize>, data: Written<'_>) -> bool {
+    fn matches_data(&mut self, part: Range<usize>, data: WriteData<'_>) -> bool {
         let known = self
             .source_identity
             .as_ref()
             .is_some_and(|known| known.is_same_content(data));
         if !known && self.page[part] == *data {
-            self.source_identity = data.known_content();
+            self.source_identity = data.content_identity();
             return true;
         }
         known
@@ -315,10 +313,10 @@ impl DataPage {
 }
 
 impl PageChange {
-    fn matches(&mut self, from: &Page, start: usize, data: Written<'_>) -> bool {
-        Rc::ptr_eq(&self.from, from)
-            && (self.start, self.bytes) == (start, data.len())
-            && self.result.matches(start..start + data.len(), data)
+    fn matches_change(&mut self, from: &Page, start: usize, data: WriteData<'_>) -> bool {
+        Rc::ptr_eq(&self.source_page, from)
+            && (self.start_offset, self.bytes) == (start, data.len())
+            && self.result.matches_data(start..start + data.len(), data)
     }
 }
 
@@ -329,7 +327,7 @@ fn slot_of_data(data: &[u8], besides: usize) -> usize {
         let word = word.map_or(0, |bytes| u64::from_le_bytes(*bytes));
         hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
-    (hash >> 48) as usize % REMEMBERED_PAGES
+    (hash >> 48) as usize % REMEMBERED_PAGES_MAX
 }
 
 #[cfg(test)]
@@ -342,13 +340,13 @@ mod tests {
 
     #[test]
     fn the_same_change_makes_the_same_page() {
-        let mut pages = Pages::default();
+        let mut pages = PageCache::default();
         let zeroes = pages.zero_page(8192);
         let made: Vec<Page> = (0..3)
             .map(|_| {
                 let mut page = Rc::clone(&zeroes);
-                pages.change_page(&mut page, 0, Written::from(&[7; 4096]));
-                pages.change_page(&mut page, 4096, Written::from(&[9; 4096]));
+                pages.change_page(&mut page, 0, WriteData::from(&[7; 4096]));
+                pages.change_page(&mut page, 4096, WriteData::from(&[9; 4096]));
                 page
             })
             .collect();
@@ -360,7 +358,7 @@ mod tests {
 
     #[test]
     fn other_data_another_place_and_another_page_make_other_pages() {
-        let mut pages = Pages::default();
+        let mut pages = PageCache::default();
         let (zeroes, ones) = (filled(8192, 0), filled(8192, 1));
         // First and last bytes alike: what is remembered is found, and
         // compared.
@@ -377,7 +375,7 @@ mod tests {
             let mut expected = from.to_vec();
             expected[start..start + data.len()].copy_from_slice(data);
             let mut page = Rc::clone(from);
-            pages.change_page(&mut page, start, Written::from(&data[..]));
+            pages.change_page(&mut page, start, WriteData::from(&data[..]));
             assert_eq!(*page, *expected);
         }
     }
@@ -386,7 +384,7 @@ mod tests {
     fn a_page_of_ones_own_is_changed_in_place() {
         let mut page = filled(4096, 1);
         let at = Rc::as_ptr(&page);
-        Pages::default().change_page(&mut page, 512, Written::from(&[2; 2048]));
+        PageCache::default().change_page(&mut page, 512, WriteData::from(&[2; 2048]));
         assert_eq!(Rc::as_ptr(&page), at);
         assert_eq!((page[511], page[512], page[2559], page[2560]), (1, 2, 2, 1));
     }

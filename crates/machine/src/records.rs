@@ -4,8 +4,8 @@ mod recording;
 mod statistics;
 mod tracing;
 
-pub use statistics::{DriveStatistics, Statistics};
-pub(crate) use tracing::Tracing;
+pub use statistics::{DriveStatistics, RequestStatistics};
+pub(crate) use tracing::RunTracing;
 
 use crate::hardware::drives::{Drive, Drives};
 use diskperf_device::Request;
@@ -13,20 +13,20 @@ use recording::EventRecording;
 use std::cell::RefCell;
 
 /// Records of drive activity on a computer or on a rig (drives without a computer).
-pub(crate) struct Records {
-    pub(crate) statistics: RefCell<Statistics>,
+pub(crate) struct RunRecords {
+    pub(crate) statistics: RefCell<RequestStatistics>,
     /// Trace of the run, if recorded.
-    pub(crate) tracing: Option<RefCell<Tracing>>,
-    recording: Option<RefCell<EventRecording>>,
+    pub(crate) active_tracing: Option<RefCell<RunTracing>>,
+    event_recording: Option<RefCell<EventRecording>>,
 }
 
-impl Records {
+impl RunRecords {
     /// Returns empty records for the given number of drives.
     pub(crate) fn new(drives: usize, (trace, record): (bool, bool)) -> Self {
         Self {
-            statistics: RefCell::new(Statistics::new(drives)),
-            tracing: trace.then(RefCell::default),
-            recording: record.then(RefCell::default),
+            statistics: RefCell::new(RequestStatistics::new(drives)),
+            active_tracing: trace.then(RefCell::default),
+            event_recording: record.then(RefCell::default),
         }
     }
 
@@ -44,9 +44,9 @@ impl Records {
 
     /// Returns the memory of the records, including recordings inside the drives, in bytes.
     pub(crate) fn memory_bytes(&self, drives: &Drives) -> usize {
-        let recording = self.recording.as_ref();
+        let recording = self.event_recording.as_ref();
         let events = recording.map_or(0, |recording| recording.borrow().memory_bytes());
-        let tracing = self.tracing.as_ref();
+        let tracing = self.active_tracing.as_ref();
         let traced = tracing.map_or(0, |tracing| {
             tracing.borrow().memory_bytes() + drives.recorded_bytes()
         });

@@ -6,27 +6,27 @@ use std::rc::Rc;
 
 /// Repeated meeting of a fixed number of workers (a barrier). The caller must wake the tasks that
 /// the methods return.
-pub struct Rendezvous {
+pub struct WorkerRendezvous {
     state: RefCell<RendezvousState>,
 }
 
 struct RendezvousState {
     expected_count: usize,
-    arrived: Vec<TaskId>,
+    arrived_tasks: Vec<TaskId>,
     completed_meetings: u64,
     released_at: Time,
     is_broken: bool,
     notice_count: u64,
-    listeners: Vec<TaskId>,
+    listening_tasks: Vec<TaskId>,
 }
 
 enum Arrival {
     /// Arrival at a meeting that another worker will never attend.
-    Broken,
+    BrokenMeeting,
     /// Arrival of the last worker, with the tasks that wait.
-    Last(Vec<TaskId>),
+    LastArrival(Vec<TaskId>),
     /// Arrival before other workers, with the number of meetings that ended before.
-    Early(u64),
+    EarlyArrival(u64),
 }
 
 /// Worker that attends a meeting, with access to the simulation that runs it.
@@ -40,22 +40,21 @@ pub(crate) trait Waiter {
     async fn sleep(&self, until: Option<Time>, give_up: impl Fn() -> bool);
     /// Books the time since `from` as think time.
     fn book_think(&self, from: Time);
-    /// Wakes other workers, given by their tasks.
     fn wake_all(&self, tasks: &[TaskId]);
 }
 
-impl Rendezvous {
+impl WorkerRendezvous {
     /// Waits until all workers have come to the meeting. Returns the time of the last arrival, or
     /// None if a worker will never come.
-    pub(crate) async fn meet(&self, who: &impl Waiter) -> Option<Time> {
+    pub(crate) async fn attend_meeting(&self, who: &impl Waiter) -> Option<Time> {
         let from = who.now();
-        match self.arrive(who.task(), from) {
-            Arrival::Broken => None,
-            Arrival::Last(came) => {
+        match self.record_arrival(who.task(), from) {
+            Arrival::BrokenMeeting => None,
+            Arrival::LastArrival(came) => {
                 who.wake_all(&came);
                 Some(from)
             }
-            Arrival::Early(meetings) => {
+            Arrival::EarlyArrival(meetings) => {
                 who.sleep(None, || false).await;
                 who.book_think(from);
                 self.released_after(meetings)
@@ -64,20 +63,20 @@ impl Rendezvous {
     }
 
     /// Announces that a worker will never come, and releases the workers that wait.
-    pub(crate) fn give_up(&self, who: &impl Waiter) {
+    pub(crate) fn abandon_meeting(&self, who: &impl Waiter) {
         who.wake_all(&self.break_meeting());
         self.give_notice(who);
     }
 
     /// Gives a notice: wakes the workers that wait for one.
     pub(crate) fn give_notice(&self, who: &impl Waiter) {
-        who.wake_all(&self.notify());
+        who.wake_all(&self.count_notice());
     }
 
     /// Waits until more than `seen` notices were given, at most until a deadline.
     pub(crate) async fn await_notice(&self, who: &impl Waiter, (seen, until): (u64, Option<Time>)) {
         let (from, task) = (who.now(), who.task());
-        if until.is_some_and(|until| until <= from) || !self.listen(task, seen) {
+        if until.is_some_and(|until| until <= from) || !self.start_listening(task, seen) {
             return;
         }
         who.sleep(until, || self.stop_listening(task)).await;
@@ -85,24 +84,23 @@ impl Rendezvous {
     }
 }
 
-impl Rendezvous {
+impl WorkerRendezvous {
     /// Returns a meeting of the given number of workers.
     pub fn new(expected: usize) -> Rc<Self> {
         Rc::new(Self {
             state: RefCell::new(RendezvousState {
                 expected_count: expected,
-                arrived: Vec::new(),
+                arrived_tasks: Vec::new(),
                 completed_meetings: 0,
                 released_at: Time::ZERO,
                 is_broken: false,
                 notice_count: 0,
-                listeners: Vec::new(),
+                listening_tasks: Vec::new(),
             }),
         })
     }
 
-    /// Number of notices given so far.
-    pub(crate) fn notices(&self) -> u64 {
+    pub(crate) fn notice_count(&self) -> u64 {
         self.state.borrow().notice_count
     }
 
@@ -111,18 +109,18 @@ impl Rendezvous {
         self.state.borrow().is_broken
     }
 
-    fn arrive(&self, task: TaskId, now: Time) -> Arrival {
+    fn record_arrival(&self, task: TaskId, now: Time) -> Arrival {
         let mut state = self.state.borrow_mut();
         if state.is_broken {
-            return Arrival::Broken;
+            return Arrival::BrokenMeeting;
         }
-        if state.arrived.len() + 1 < state.expected_count {
-            state.arrived.push(task);
-            return Arrival::Early(state.completed_meetings);
+        if state.arrived_tasks.len() + 1 < state.expected_count {
+            state.arrived_tasks.push(task);
+            return Arrival::EarlyArrival(state.completed_meetings);
         }
         state.released_at = now;
         state.completed_meetings += 1;
-        Arrival::Last(std::mem::take(&mut state.arrived))
+        Arrival::LastArrival(std::mem::take(&mut state.arrived_tasks))
     }
 
     /// Returns the end of the meeting after the first `meetings` ones, or None if it has not ended.
@@ -136,30 +134,30 @@ impl Rendezvous {
     fn break_meeting(&self) -> Vec<TaskId> {
         let mut state = self.state.borrow_mut();
         state.is_broken = true;
-        std::mem::take(&mut state.arrived)
+        std::mem::take(&mut state.arrived_tasks)
     }
 
     /// Counts a notice to the workers. Returns the tasks that wait for it.
-    fn notify(&self) -> Vec<TaskId> {
+    fn count_notice(&self) -> Vec<TaskId> {
         let mut state = self.state.borrow_mut();
         state.notice_count += 1;
-        std::mem::take(&mut state.listeners)
+        std::mem::take(&mut state.listening_tasks)
     }
 
     /// Registers a worker for the next notice. Returns false if more than `seen` notices were given
     /// before, or if no more will come.
-    fn listen(&self, task: TaskId, seen: u64) -> bool {
+    fn start_listening(&self, task: TaskId, seen: u64) -> bool {
         let mut state = self.state.borrow_mut();
         let waits = !state.is_broken && state.notice_count <= seen;
         if waits {
-            state.listeners.push(task);
+            state.listening_tasks.push(task);
         }
         waits
     }
 
     /// Removes a worker from those that wait for a notice. Returns false if a notice had come.
     fn stop_listening(&self, task: TaskId) -> bool {
-        let listeners = &mut self.state.borrow_mut().listeners;
+        let listeners = &mut self.state.borrow_mut().listening_tasks;
         let own = listeners.iter().position(|one| *one == task);
         own.map(|own| listeners.remove(own)).is_some()
     }

@@ -12,55 +12,55 @@ pub(crate) use session::RigSession;
 
 use crate::books::{self, StageAccount};
 use crate::hardware::drives::{Drive, Drives};
-use crate::id::Id;
-use crate::records::Records;
-use crate::standstill::Standstill;
+use crate::id::ComponentId;
+use crate::records::RunRecords;
+use crate::standstill::RunEndReason;
 use crate::volumes::Volumes;
 use diskperf_device::Device;
 use diskperf_device::{Request, RequestId, Requests, moment};
-use diskperf_sim::{Sim, TaskId, Time};
+use diskperf_sim::{Simulation, TaskId, Time};
 use diskperf_timeline::trace::{Trace, TracedBusy};
-use diskperf_timeline::{Nanoseconds, Request as Spans, Stage};
+use diskperf_timeline::{Nanoseconds, RequestTimeline as Spans, Stage};
 use ring::RigRing;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
-use transfer::Transfer;
+use transfer::RigTransfer;
 
 /// Timer event of a rig, at the time of a drive's next event.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct DriveDue;
+pub(crate) struct DriveEventTimer;
 
 /// Rig: drives without a computer, in virtual time, with the programs that use them.
 pub struct Rig {
-    pub(crate) sim: Sim<DriveDue>,
-    pub(crate) drives: RefCell<RigDrives>,
+    pub(crate) simulation: Simulation<DriveEventTimer>,
+    pub(crate) drives: RefCell<DrivesWithRequests>,
     pub(crate) volumes: Volumes,
-    pub(crate) records: Records,
-    workers: RefCell<Vec<Rc<Worker>>>,
+    pub(crate) records: RunRecords,
+    workers: RefCell<Vec<Rc<RigWorker>>>,
     /// Expiry of the timer: the earliest next event of any drive. None if no drive has one.
     next_event_at: Cell<Option<Time>>,
     /// Reason why the rig is halted. None while it may run.
-    pub(crate) halted: RefCell<Option<Standstill>>,
+    pub(crate) halt_reason: RefCell<Option<RunEndReason>>,
 }
 
 /// Drives of a rig (drives without a computer) and their requests.
-pub(crate) struct RigDrives {
-    pub(crate) all: Drives,
-    requests: Requests,
-    queues: Vec<DriveQueue>,
-    owners: Vec<Option<TransferOwner>>,
+pub(crate) struct DrivesWithRequests {
+    pub(crate) all_drives: Drives,
+    in_flight_requests: Requests,
+    drive_queues: Vec<DriveQueue>,
+    request_owners: Vec<Option<TransferOwner>>,
 }
 
 struct DriveQueue {
-    device: Id<Device>,
+    device: ComponentId<Device>,
     waiting_requests: VecDeque<RequestId>,
 }
 
 /// Program on a rig (drives without a computer).
-pub(crate) struct Worker {
-    number: usize,
-    task: TaskId,
+pub(crate) struct RigWorker {
+    worker_index: usize,
+    task_id: TaskId,
     stage_account: StageAccount,
     /// Stages of the request of the current call, after its completion.
     completed_spans: RefCell<Option<Spans>>,
@@ -69,50 +69,50 @@ pub(crate) struct Worker {
 
 #[derive(Clone)]
 enum TransferOwner {
-    Call(Rc<Worker>),
-    Slot(Rc<RigRing>, u32),
+    SystemCall(Rc<RigWorker>),
+    RingSlot(Rc<RigRing>, u32),
 }
 
 impl Rig {
     /// Returns a rig (drives without a computer) of idle devices, with the partitions that programs
     /// see.
     pub(crate) fn new(
-        sim: Sim<DriveDue>,
+        sim: Simulation<DriveEventTimer>,
         all: Drives,
-        (volumes, records): (Volumes, Records),
+        (volumes, records): (Volumes, RunRecords),
     ) -> Self {
-        let numbers: Vec<usize> = (0..all.iter().count()).collect();
+        let numbers: Vec<usize> = (0..all.iter_drives().count()).collect();
         let queue = |(_, device)| DriveQueue {
             device,
             waiting_requests: VecDeque::new(),
         };
         let queues = all.devices_among(&numbers).into_iter().map(queue).collect();
         Self {
-            sim,
-            drives: RefCell::new(RigDrives {
-                all,
-                requests: Requests::default(),
-                queues,
-                owners: Vec::new(),
+            simulation: sim,
+            drives: RefCell::new(DrivesWithRequests {
+                all_drives: all,
+                in_flight_requests: Requests::default(),
+                drive_queues: queues,
+                request_owners: Vec::new(),
             }),
             volumes,
             records,
             workers: RefCell::default(),
             next_event_at: Cell::new(None),
-            halted: RefCell::default(),
+            halt_reason: RefCell::default(),
         }
     }
 
-    /// Halts the rig. [`crate::Machine::run`] then returns the given reason.
-    pub(crate) fn halt(&self, why: Standstill) {
-        *self.halted.borrow_mut() = Some(why);
-        self.sim.halt();
+    /// Halts the rig. [`crate::Machine::run_to_end`] then returns the given reason.
+    pub(crate) fn halt_rig(&self, why: RunEndReason) {
+        *self.halt_reason.borrow_mut() = Some(why);
+        self.simulation.halt_run();
     }
 
     /// Returns the stage in which programs have spent the most time.
     pub(crate) fn longest_stage(&self) -> Option<Stage> {
         let workers = self.workers.borrow();
-        books::find_longest_stage(workers.iter().map(|worker| &worker.stage_account))
+        books::longest_stage_of_accounts(workers.iter().map(|worker| &worker.stage_account))
     }
 
     /// Returns the memory of the blocks that were allocated for the drives, and that of the
@@ -123,30 +123,30 @@ impl Rig {
             .iter()
             .map(|worker| worker.stage_account.tiling_bytes());
         let recorded =
-            self.records.memory_bytes(&self.drives.borrow().all) + of_workers.sum::<usize>();
-        (self.volumes.made_bytes(), recorded as u64)
+            self.records.memory_bytes(&self.drives.borrow().all_drives) + of_workers.sum::<usize>();
+        (self.volumes.allocated_bytes(), recorded as u64)
     }
 
     /// Returns the trace recorded since the last call. None if no trace is recorded.
     pub(crate) fn take_trace(&self) -> Option<Trace> {
-        let drives = &mut self.drives.borrow_mut().all;
-        let taken = self.records.take_trace(drives, self.sim.now())?;
+        let drives = &mut self.drives.borrow_mut().all_drives;
+        let taken = self.records.take_trace(drives, self.simulation.now())?;
         Some(Trace {
-            is_of_rig: true,
+            is_on_rig: true,
             ..taken
         })
     }
 
-    fn trace_busy(&self) {
-        self.records.trace_busy(|| {
-            let now = self.sim.now();
+    fn trace_busy_times(&self) {
+        self.records.trace_busy_times(|| {
+            let now = self.simulation.now();
             TracedBusy {
-                at: moment(now),
-                processor: Nanoseconds::ZERO,
-                handlers: Nanoseconds::ZERO,
-                bus: Nanoseconds::ZERO,
-                controllers: Vec::new(),
-                flash: self.drives.borrow().all.flash_busy(now),
+                sample_time: moment(now),
+                processor_busy: Nanoseconds::ZERO,
+                handlers_busy: Nanoseconds::ZERO,
+                bus_busy: Nanoseconds::ZERO,
+                controllers_busy: Vec::new(),
+                flash_busy: self.drives.borrow().all_drives.flash_busy_times(now),
             }
         });
     }
@@ -154,40 +154,40 @@ impl Rig {
 
 impl Rig {
     /// Submits a request. The drive receives it as soon as its queue accepts it.
-    fn issue(&self, mut request: Request, owner: TransferOwner) {
-        let now = self.sim.now();
-        request.spans.issue(moment(now));
+    fn issue_request(&self, mut request: Request, owner: TransferOwner) {
+        let now = self.simulation.now();
+        request.spans.begin_at(moment(now));
         let mut drives = self.drives.borrow_mut();
         let number = request.device;
-        let id = drives.requests.issue(request);
-        let of = (&drives.requests, &drives.all);
+        let id = drives.in_flight_requests.issue(request);
+        let of = (&drives.in_flight_requests, &drives.all_drives);
         self.records.record_issue(id, of, true);
-        if drives.owners.len() <= id.slot() {
-            drives.owners.resize(id.slot() + 1, None);
+        if drives.request_owners.len() <= id.slot() {
+            drives.request_owners.resize(id.slot() + 1, None);
         }
-        drives.owners[id.slot()] = Some(owner);
-        drives.queues[number].waiting_requests.push_back(id);
+        drives.request_owners[id.slot()] = Some(owner);
+        drives.drive_queues[number].waiting_requests.push_back(id);
         drives.submit_waiting(number, now);
         self.update_timer(&drives);
     }
 
-    fn update_timer(&self, drives: &RigDrives) {
-        let of = |queue: &DriveQueue| drives.all[queue.device].next_event();
-        let next = drives.queues.iter().filter_map(of).min();
-        let next = next.map(|next| next.max(self.sim.now()));
+    fn update_timer(&self, drives: &DrivesWithRequests) {
+        let of = |queue: &DriveQueue| drives.all_drives[queue.device].next_event();
+        let next = drives.drive_queues.iter().filter_map(of).min();
+        let next = next.map(|next| next.max(self.simulation.now()));
         if self.next_event_at.replace(next) != next {
             match next {
-                Some(next) => self.sim.set_timer(next, DriveDue),
-                None => self.sim.stop_timer(),
+                Some(next) => self.simulation.set_timer(next, DriveEventTimer),
+                None => self.simulation.stop_timer(),
             }
         }
     }
 
     /// Advances all drives to the current time and delivers their completions.
-    pub(crate) fn advance(&self) {
+    pub(crate) fn advance_drives(&self) {
         self.next_event_at.set(None);
-        let now = self.sim.now();
-        let count = self.drives.borrow().queues.len();
+        let now = self.simulation.now();
+        let count = self.drives.borrow().drive_queues.len();
         for number in 0..count {
             self.advance_drive(number, now);
         }
@@ -197,19 +197,19 @@ impl Rig {
     fn advance_drive(&self, number: usize, now: Time) {
         {
             let drives = &mut *self.drives.borrow_mut();
-            let device = &mut drives.all[drives.queues[number].device];
+            let device = &mut drives.all_drives[drives.drive_queues[number].device];
             if device.next_event().is_none_or(|next| next > now) {
                 return;
             }
-            device.advance(now, &mut drives.requests);
+            device.advance(now, &mut drives.in_flight_requests);
         }
         while let Some((owner, request)) = self.take_completion(number, now) {
             match owner {
-                TransferOwner::Call(worker) => {
+                TransferOwner::SystemCall(worker) => {
                     *worker.completed_spans.borrow_mut() = Some(request.spans);
-                    self.sim.wake(worker.task);
+                    self.simulation.wake_task(worker.task_id);
                 }
-                TransferOwner::Slot(ring, slot) => {
+                TransferOwner::RingSlot(ring, slot) => {
                     self.continue_transfer(&ring, slot, &request.spans)
                 }
             }
@@ -219,76 +219,80 @@ impl Rig {
 
     fn take_completion(&self, number: usize, now: Time) -> Option<(TransferOwner, Request)> {
         let drives = &mut *self.drives.borrow_mut();
-        let device = drives.queues[number].device;
-        let id = drives.all[device].take_completed_request()?;
+        let device = drives.drive_queues[number].device;
+        let id = drives.all_drives[device].take_completed_request()?;
         self.records.record_completion(id, now);
-        let mut request = drives.requests.take_request(id);
+        let mut request = drives.in_flight_requests.take_request(id);
         request.book_stage(Stage::Completion, moment(now));
-        let drive = Drive::Device(&drives.all[device]);
+        let drive = Drive::Device(&drives.all_drives[device]);
         self.records.count_request(None, &request, (drive, true));
-        let owner = drives.owners[id.slot()].take();
+        let owner = drives.request_owners[id.slot()].take();
         Some((owner.expect("a request has an owner"), request))
     }
 
     /// Submits the current request of a worker's transfer, and waits for its completion.
-    async fn request(&self, worker: &Rc<Worker>, transfer: &Transfer) {
-        let from = self.sim.now();
-        self.issue_part(worker, transfer, TransferOwner::Call(Rc::clone(worker)));
+    async fn perform_transfer(&self, worker: &Rc<RigWorker>, transfer: &RigTransfer) {
+        let from = self.simulation.now();
+        self.issue_part(
+            worker,
+            transfer,
+            TransferOwner::SystemCall(Rc::clone(worker)),
+        );
         let spans = loop {
             if let Some(spans) = worker.completed_spans.take() {
                 break spans;
             }
-            self.sim.wait_in_place("a transfer").await;
+            self.simulation.wait_in_place("a transfer").await;
         };
         worker
             .stage_account
-            .book_request(&spans, from, self.sim.now());
+            .book_request(&spans, from, self.simulation.now());
     }
 
-    /// Puts a worker to sleep until [`Rig::wake`], at most until a deadline. At the deadline,
+    /// Puts a worker to sleep until [`Rig::wake_worker`], at most until a deadline. At the deadline,
     /// `give_up` returns whether the worker was not woken.
     async fn sleep_until_woken(
         &self,
-        worker: &Worker,
+        worker: &RigWorker,
         what: &'static str,
         (until, give_up): (Option<Time>, impl Fn() -> bool),
     ) {
         worker.is_woken.set(false);
         if let Some(until) = until {
-            self.sim.wake_at(until);
+            self.simulation.wake_current_task_at(until);
         }
         while !worker.is_woken.get() {
-            if until.is_some_and(|until| until <= self.sim.now()) && give_up() {
+            if until.is_some_and(|until| until <= self.simulation.now()) && give_up() {
                 return;
             }
-            self.sim.wait_in_place(what).await;
+            self.simulation.wait_in_place(what).await;
         }
     }
 
-    fn wake(&self, worker: &Worker) {
+    fn wake_worker(&self, worker: &RigWorker) {
         worker.is_woken.set(true);
-        self.sim.wake(worker.task);
+        self.simulation.wake_task(worker.task_id);
     }
 }
 
-impl RigDrives {
+impl DrivesWithRequests {
     fn submit_waiting(&mut self, number: usize, now: Time) {
         let DriveQueue {
             device,
             waiting_requests: waiting,
-        } = &mut self.queues[number];
-        let device = &mut self.all[*device];
+        } = &mut self.drive_queues[number];
+        let device = &mut self.all_drives[*device];
         while device.can_accept_request()
             && let Some(id) = waiting.pop_front()
         {
-            self.requests[id].book_stage(Stage::ControllerQueue, moment(now));
-            device.accept_request(now, &mut self.requests, id);
+            self.in_flight_requests[id].book_stage(Stage::ControllerQueue, moment(now));
+            device.accept_request(now, &mut self.in_flight_requests, id);
         }
     }
 }
 
-impl Worker {
+impl RigWorker {
     fn book_since(&self, stage: Stage, from: Time, until: Time) {
-        self.stage_account.book(stage, until, until - from);
+        self.stage_account.book_stage(stage, until, until - from);
     }
 }

@@ -5,7 +5,7 @@
 //! program lends for its request.
 
 use crate::errno::Result;
-use crate::written::Written;
+use crate::written::WriteData;
 use diskperf_sim::Time;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -29,9 +29,9 @@ pub struct RingRequest {
     /// Operation of the ring request: read, write, flush or discard.
     pub operation: RingOperation,
     /// Number of the file among those given when the ring was opened.
-    pub file: usize,
+    pub file_number: usize,
     /// Offset in the file, in bytes.
-    pub offset: u64,
+    pub offset_bytes: u64,
     /// Size of the request, in bytes.
     pub bytes: u32,
     /// Slot of the request, which no other request in flight uses.
@@ -51,57 +51,57 @@ pub struct RingCompletion {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingSize {
     /// Maximum number of requests in flight.
-    pub depth: u32,
+    pub queue_depth: u32,
     /// Maximum size of a read or write, in bytes.
     pub buffer_bytes: u32,
 }
 
 /// Value of each byte that a ring writes from a slot without contents.
-const WRITE_FILL: u8 = 0xa5;
+const WRITE_FILL_BYTE: u8 = 0xa5;
 
 /// Buffers and completions of a ring, and the program's wait for completions.
 pub(crate) struct RingState {
     /// Data that slots without contents write.
-    data: Rc<[u8]>,
+    write_data: Rc<[u8]>,
     /// Contents of each slot's buffer, while the program lends them. Empty otherwise.
-    contents: Vec<RefCell<Vec<u8>>>,
-    in_flight: Cell<usize>,
+    slot_contents: Vec<RefCell<Vec<u8>>>,
+    in_flight_requests: Cell<usize>,
     completions: RefCell<Vec<RingCompletion>>,
     /// Number of completions that the program waits for; 0 if it does not wait.
     awaited_completions: Cell<usize>,
-    woken_by: Cell<Option<u32>>,
+    woken_by_slot: Cell<Option<u32>>,
 }
 
 impl RingState {
     pub(crate) fn new(size: RingSize) -> Self {
         Self {
-            data: vec![WRITE_FILL; size.buffer_bytes as usize].into(),
-            contents: (0..size.depth).map(|_| RefCell::default()).collect(),
-            in_flight: Cell::new(0),
+            write_data: vec![WRITE_FILL_BYTE; size.buffer_bytes as usize].into(),
+            slot_contents: (0..size.queue_depth).map(|_| RefCell::default()).collect(),
+            in_flight_requests: Cell::new(0),
             completions: RefCell::default(),
             awaited_completions: Cell::new(0),
-            woken_by: Cell::new(None),
+            woken_by_slot: Cell::new(None),
         }
     }
 
     /// Returns the data that a request writes if its slot has no contents.
-    pub(crate) fn data(&self, request: RingRequest) -> Written<'_> {
-        Written::kept(&self.data).part(0..request.bytes as usize)
+    pub(crate) fn write_data_of(&self, request: RingRequest) -> WriteData<'_> {
+        WriteData::from_kept_buffer(&self.write_data).subrange(0..request.bytes as usize)
     }
 
     /// Constant data that slots without contents write.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.data
+    pub(crate) fn write_bytes(&self) -> &[u8] {
+        &self.write_data
     }
 
     /// Contents of a slot's buffer. Empty if the program lends none.
-    pub(crate) fn contents(&self, slot: u32) -> &RefCell<Vec<u8>> {
-        &self.contents[slot as usize]
+    pub(crate) fn contents_of_slot(&self, slot: u32) -> &RefCell<Vec<u8>> {
+        &self.slot_contents[slot as usize]
     }
 
     /// Copies read data into the contents of a slot's buffer, if the program lends them.
-    pub(crate) fn keep_read(&self, slot: u32, read: &[u8]) {
-        let mut contents = self.contents(slot).borrow_mut();
+    pub(crate) fn store_read_data(&self, slot: u32, read: &[u8]) {
+        let mut contents = self.contents_of_slot(slot).borrow_mut();
         if let Some(front) = contents.get_mut(..read.len()) {
             front.copy_from_slice(read);
         }
@@ -112,9 +112,8 @@ impl RingState {
         into.append(&mut self.completions.borrow_mut());
     }
 
-    /// Number of requests of the ring that are in flight.
     pub(crate) fn in_flight_count(&self) -> usize {
-        self.in_flight.get()
+        self.in_flight_requests.get()
     }
 
     /// Counts a request as in flight.
@@ -122,21 +121,23 @@ impl RingState {
     /// # Panics
     ///
     /// If the request is larger than its buffer.
-    pub(crate) fn admit(&self, request: RingRequest) {
+    pub(crate) fn admit_request(&self, request: RingRequest) {
         assert!(
             request.operation == RingOperation::Discard
-                || request.bytes as usize <= self.data.len(),
+                || request.bytes as usize <= self.write_data.len(),
             "{} bytes in a buffer of {}",
             request.bytes,
-            self.data.len()
+            self.write_data.len()
         );
-        self.in_flight.set(self.in_flight.get() + 1);
+        self.in_flight_requests
+            .set(self.in_flight_requests.get() + 1);
     }
 
     /// Records the completion of a request. Returns whether the program must be woken, because it
     /// waits for this completion.
-    pub(crate) fn complete(&self, slot: u32, result: Result<u32>) -> bool {
-        self.in_flight.set(self.in_flight.get() - 1);
+    pub(crate) fn complete_request(&self, slot: u32, result: Result<u32>) -> bool {
+        self.in_flight_requests
+            .set(self.in_flight_requests.get() - 1);
         let done = {
             let mut done = self.completions.borrow_mut();
             done.push(RingCompletion { slot, result });
@@ -145,7 +146,7 @@ impl RingState {
         let wakes = (1..=done).contains(&self.awaited_completions.get());
         if wakes {
             self.awaited_completions.set(0);
-            self.woken_by.set(Some(slot));
+            self.woken_by_slot.set(Some(slot));
         }
         wakes
     }
@@ -153,7 +154,11 @@ impl RingState {
     /// Begins the program's wait for `at_least` completions, at most until a deadline. Returns
     /// false if it need not wait. Without a deadline, the wait is for no more completions than
     /// there are requests.
-    pub(crate) fn begin_wait(&self, (at_least, until): (usize, Option<Time>), now: Time) -> bool {
+    pub(crate) fn begin_completion_wait(
+        &self,
+        (at_least, until): (usize, Option<Time>),
+        now: Time,
+    ) -> bool {
         let done = self.completions.borrow().len();
         let wanted = match until {
             Some(_) => at_least,
@@ -163,17 +168,17 @@ impl RingState {
             return false;
         }
         self.awaited_completions.set(wanted);
-        self.woken_by.set(None);
+        self.woken_by_slot.set(None);
         true
     }
 
     /// Ends the program's wait. Returns false if the program was woken before.
-    pub(crate) fn give_up_wait(&self) -> bool {
+    pub(crate) fn cancel_completion_wait(&self) -> bool {
         self.awaited_completions.replace(0) > 0
     }
 
     /// Takes the slot whose completion ended the last wait.
-    pub(crate) fn woken_by(&self) -> Option<u32> {
-        self.woken_by.take()
+    pub(crate) fn woken_by_slot(&self) -> Option<u32> {
+        self.woken_by_slot.take()
     }
 }

@@ -1,23 +1,23 @@
 //! Process on a modelled computer with any kernel, or program on a rig (drives without a computer).
 
-use crate::calls::{Account, From, How};
+use crate::calls::{OpenFlags, ProcessAccount, SeekOrigin};
 use crate::errno::{Errno, Result};
-use crate::kernel::costs::Work;
-use crate::kernel::ffs::FileSystem;
+use crate::kernel::costs::ProgramWork;
+use crate::kernel::ffs::FastFileSystem;
 use crate::kernel::list::each_kernel;
 use crate::kernel::pipe::PipeEnd;
-use crate::rendezvous::Rendezvous;
+use crate::rendezvous::WorkerRendezvous;
 use crate::rig::RigSession;
 use crate::ring::{RingCompletion, RingRequest, RingSize};
 use crate::software::Kernel;
-use crate::written::Written;
+use crate::written::WriteData;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::cell::RefCell;
 use std::rc::Rc;
 
 /// Result of calls with a path on a rig (drives without a computer), which has no files.
-const NO_FILES: Result<()> = Err(Errno::NoEntry);
+const NO_FILE_SYSTEM: Result<()> = Err(Errno::NoSuchEntry);
 
 macro_rules! sessions {
     ({} $($(#[$doc:meta])* $Kernel:ident($running:ty, $described:ty, $session:ty);)*) => {
@@ -31,18 +31,18 @@ macro_rules! sessions {
 
         impl Session {
             /// Begins a process in the current task. Returns when the process has the processor.
-            pub async fn begin(
+            pub async fn begin_session(
                 kernel: &Kernel,
                 number: usize,
                 pipe_ends: Vec<PipeEnd>,
-                meeting: &Rc<Rendezvous>,
+                meeting: &Rc<WorkerRendezvous>,
             ) -> Self {
                 match kernel {
                     $(Kernel::$Kernel(kernel) => {
-                        let session = <$session>::begin(kernel, number, pipe_ends, meeting);
+                        let session = <$session>::begin_session(kernel, number, pipe_ends, meeting);
                         Self::$Kernel(session.await)
                     })*
-                    Kernel::Rig(rig) => Self::Rig(RigSession::begin(rig, number, meeting)),
+                    Kernel::Rig(rig) => Self::Rig(RigSession::begin_session(rig, number, meeting)),
                 }
             }
         }
@@ -72,13 +72,13 @@ macro_rules! on_each {
 
 impl Session {
     /// Ends the process and closes its files.
-    pub async fn end(self) {
-        on_each!(self, session => session.end().await);
+    pub async fn end_session(self) {
+        on_each!(self, session => session.end_session().await);
     }
 
     /// Current virtual time of the session's machine.
-    pub fn now(&self) -> Time {
-        on_each!(self, session => session.now())
+    pub fn current_time(&self) -> Time {
+        on_each!(self, session => session.current_time())
     }
 
     /// Opens the time account of the process.
@@ -87,15 +87,15 @@ impl Session {
     }
 
     /// Returns the time account of the process since it was opened.
-    pub fn account(&self) -> Account {
-        on_each!(self, session => session.account())
+    pub fn current_account(&self) -> ProcessAccount {
+        on_each!(self, session => session.current_account())
     }
 }
 
 impl Session {
     /// Opens a file, as open(2). Returns the number of the file.
-    pub async fn open(&mut self, path: &str, how: How) -> Result<usize> {
-        on_each!(self, session => session.open(path, how).await, session => session.open(path, how))
+    pub async fn open_path(&mut self, path: &str, how: OpenFlags) -> Result<usize> {
+        on_each!(self, session => session.open_path(path, how).await, session => session.open_path(path, how))
     }
 
     /// Reads from a file, as read(2).
@@ -106,19 +106,19 @@ impl Session {
 
     /// Writes to a file, as write(2).
     #[inline]
-    pub async fn write(&mut self, number: usize, data: impl Into<Written<'_>>) -> Result<usize> {
+    pub async fn write(&mut self, number: usize, data: impl Into<WriteData<'_>>) -> Result<usize> {
         let data = data.into();
         on_each!(self, session => session.write(number, data).await)
     }
 
     /// Moves the offset of an open file, as lseek(2).
-    pub async fn lseek(&mut self, number: usize, offset: i64, from: From) -> Result<u64> {
+    pub async fn lseek(&mut self, number: usize, offset: i64, from: SeekOrigin) -> Result<u64> {
         on_each!(self, session => session.lseek(number, offset, from).await, session => session.lseek(number, offset, from))
     }
 
     /// Changes the length of an open file, as ftruncate(2).
     pub async fn ftruncate(&mut self, number: usize, bytes: u64) -> Result<()> {
-        on_each!(self, session => session.ftruncate(number, bytes).await, session => session.change_open(number))
+        on_each!(self, session => session.ftruncate(number, bytes).await, session => session.refuse_change(number))
     }
 
     /// Makes the data of an open file durable, as fsync(2).
@@ -137,8 +137,8 @@ impl Session {
     }
 
     /// Returns the length of an open file, as fstat(2).
-    pub async fn length(&mut self, number: usize) -> Result<u64> {
-        on_each!(self, session => session.length(number).await, session => session.length(number))
+    pub async fn file_length(&mut self, number: usize) -> Result<u64> {
+        on_each!(self, session => session.file_length(number).await, session => session.device_length(number))
     }
 }
 
@@ -149,8 +149,8 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`crate::Errno::Busy`] if the process has a ring, [`crate::Errno::Invalid`] for a ring
-    /// without slots, [`crate::Errno::BadFile`] for a file that is not open.
+    /// [`crate::Errno::DeviceBusy`] if the process has a ring, [`crate::Errno::InvalidArgument`] for a ring
+    /// without slots, [`crate::Errno::BadFileDescriptor`] for a file that is not open.
     pub async fn open_ring(&mut self, size: RingSize, files: &[usize]) -> Result<()> {
         on_each!(self, session => session.open_ring(size, files).await, session => session.open_ring(size, files))
     }
@@ -159,13 +159,13 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`crate::Errno::Invalid`] without a ring.
+    /// [`crate::Errno::InvalidArgument`] without a ring.
     ///
     /// # Panics
     ///
     /// If a slot is in flight or out of range.
-    pub async fn submit(&mut self, requests: &[RingRequest]) -> Result<()> {
-        on_each!(self, session => session.submit(requests).await, session => session.submit(requests))
+    pub async fn submit_requests(&mut self, requests: &[RingRequest]) -> Result<()> {
+        on_each!(self, session => session.submit_requests(requests).await, session => session.submit_requests(requests))
     }
 
     /// Waits until `at_least` requests are complete, at most until a deadline, and reaps all
@@ -174,14 +174,14 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`crate::Errno::Invalid`] without a ring.
-    pub async fn reap(
+    /// [`crate::Errno::InvalidArgument`] without a ring.
+    pub async fn reap_completions(
         &mut self,
         at_least: usize,
         until: Option<Time>,
         completions: &mut Vec<RingCompletion>,
     ) -> Result<()> {
-        on_each!(self, session => session.reap(at_least, until, completions).await)
+        on_each!(self, session => session.reap_completions(at_least, until, completions).await)
     }
 
     /// Contents of a slot's buffer, for writes or as read. Empty contents mean that read data are
@@ -191,7 +191,7 @@ impl Session {
     }
 
     /// Number of requests of the session's ring that are in flight.
-    pub fn under_way(&self) -> usize {
+    pub fn in_flight_count(&self) -> usize {
         on_each!(self, session => session.in_flight_count())
     }
 
@@ -204,37 +204,37 @@ impl Session {
 impl Session {
     /// Changes the attributes of a file, as chown(2), chmod(2) and utimes(2).
     pub async fn change_attributes(&mut self, path: &str) -> Result<()> {
-        on_each!(self, session => session.change_attributes(path).await, _ => NO_FILES)
+        on_each!(self, session => session.change_attributes(path).await, _ => NO_FILE_SYSTEM)
     }
 
     /// Changes the attributes of an open file, as fchown(2) and fchmod(2).
     pub async fn change_open_attributes(&mut self, number: usize) -> Result<()> {
-        on_each!(self, session => session.change_open_attributes(number).await, session => session.change_open(number))
+        on_each!(self, session => session.change_open_attributes(number).await, session => session.refuse_change(number))
     }
 
     /// Returns the length of a file by its path, as stat(2).
     pub async fn stat(&mut self, path: &str) -> Result<u64> {
-        on_each!(self, session => session.stat(path).await, _ => Err(Errno::NoEntry))
+        on_each!(self, session => session.stat(path).await, _ => Err(Errno::NoSuchEntry))
     }
 
     /// Removes a file, as unlink(2).
     pub async fn unlink(&mut self, path: &str) -> Result<()> {
-        on_each!(self, session => session.unlink(path).await, _ => NO_FILES)
+        on_each!(self, session => session.unlink(path).await, _ => NO_FILE_SYSTEM)
     }
 
     /// Creates a directory, as mkdir(2).
     pub async fn mkdir(&mut self, path: &str) -> Result<()> {
-        on_each!(self, session => session.mkdir(path).await, _ => NO_FILES)
+        on_each!(self, session => session.mkdir(path).await, _ => NO_FILE_SYSTEM)
     }
 
     /// Removes an empty directory, as rmdir(2).
     pub async fn rmdir(&mut self, path: &str) -> Result<()> {
-        on_each!(self, session => session.rmdir(path).await, _ => NO_FILES)
+        on_each!(self, session => session.rmdir(path).await, _ => NO_FILE_SYSTEM)
     }
 
     /// Renames a file, as rename(2).
     pub async fn rename(&mut self, from: &str, to: &str) -> Result<()> {
-        on_each!(self, session => session.rename(from, to).await, _ => NO_FILES)
+        on_each!(self, session => session.rename(from, to).await, _ => NO_FILE_SYSTEM)
     }
 }
 
@@ -245,9 +245,9 @@ impl Session {
     }
 
     /// Uses the processor in user mode for the given duration.
-    pub async fn compute(&mut self, span: Time) {
-        on_each!(self, session => session.compute(span).await, session => {
-            let until = session.now() + span;
+    pub async fn consume_user_time(&mut self, span: Time) {
+        on_each!(self, session => session.consume_user_time(span).await, session => {
+            let until = session.current_time() + span;
             session.wait_until(until, Stage::User).await;
         });
     }
@@ -259,8 +259,8 @@ impl Session {
     }
 
     /// Number of notices that workers have given each other so far.
-    pub fn notices(&self) -> u64 {
-        on_each!(self, session => session.notices())
+    pub fn notice_count(&self) -> u64 {
+        on_each!(self, session => session.notice_count())
     }
 
     /// Gives a notice: wakes the workers that wait for one.
@@ -274,13 +274,13 @@ impl Session {
     }
 
     /// Announces that this worker will never come to a barrier, so that the others need not wait.
-    pub fn give_up_meeting(&self) {
-        on_each!(self, session => session.give_up_meeting());
+    pub fn abandon_meeting(&self) {
+        on_each!(self, session => session.abandon_meeting());
     }
 
     /// Opens an end of a prepared pipe and returns its file number. Each end can be opened once.
-    pub async fn pipe_end(&mut self, number: usize) -> Result<usize> {
-        on_each!(self, session => session.pipe_end(number).await, _ => Err(Errno::BadFile))
+    pub async fn take_pipe_end(&mut self, number: usize) -> Result<usize> {
+        on_each!(self, session => session.take_pipe_end(number).await, _ => Err(Errno::BadFileDescriptor))
     }
 }
 
@@ -288,8 +288,8 @@ impl Session {
 /// not part of the timed phase.
 impl Session {
     /// Writes dirty blocks of a file, and drops all of its blocks from the cache.
-    pub async fn drop_cached(&mut self, path: &str) -> Result<()> {
-        on_each!(self, session => session.drop_cached(path).await, session => session.resident_bytes(path).map(|_| ()))
+    pub async fn drop_cached_blocks(&mut self, path: &str) -> Result<()> {
+        on_each!(self, session => session.drop_cached_blocks(path).await, session => session.resident_bytes(path).map(|_| ()))
     }
 
     /// Writes all dirty blocks, and drops all blocks from the cache.
@@ -303,13 +303,13 @@ impl Session {
     }
 
     /// Writes all dirty blocks, so that a measurement can include the time of these writes.
-    pub async fn flush(&mut self, drive: u32) {
-        on_each!(self, session => session.flush(drive).await, _ => ());
+    pub async fn flush_volume(&mut self, drive: u32) {
+        on_each!(self, session => session.flush_volume(drive).await, _ => ());
     }
 
     /// Number of drives with file systems.
-    pub fn volumes(&self) -> usize {
-        on_each!(self, session => session.volumes(), _ => 0)
+    pub fn volume_count(&self) -> usize {
+        on_each!(self, session => session.volume_count(), _ => 0)
     }
 
     /// Reports whether a volume with the given number exists, mounted or not.
@@ -318,7 +318,7 @@ impl Session {
     }
 
     /// Returns the current layout of a volume's fast file system. None if the volume has none.
-    pub fn file_system(&self, volume: u32) -> Option<FileSystem> {
+    pub fn file_system(&self, volume: u32) -> Option<FastFileSystem> {
         match self {
             Self::Unix(session) => session.file_system(volume),
             _ => None,
@@ -327,8 +327,8 @@ impl Session {
 
     /// Returns the processor time that the given work takes on this machine. Zero on a rig.
     #[must_use]
-    pub fn time_of(&self, work: Work) -> Time {
-        on_each!(self, session => session.time_of(work), _ => Time::ZERO)
+    pub fn program_work_time(&self, work: ProgramWork) -> Time {
+        on_each!(self, session => session.program_work_time(work), _ => Time::ZERO)
     }
 
     /// Reports whether drives, and `/dev/bnull`, are also block devices, which programs can read

@@ -6,14 +6,13 @@ use crate::kernel::process::Process;
 use crate::rig::Rig;
 use std::rc::Rc;
 
-/// Kernel of a running machine.
 pub(crate) trait RunningKernel {
     /// Starts the interrupt handlers of the kernel and its own processes, which run forever.
-    fn start(self: Rc<Self>);
+    fn start_daemons(self: Rc<Self>);
 
     /// Returns the process to which a clock tick is charged while `found` runs, and whether the
     /// tick counts as system time in any mode. None if the tick is charged to no process.
-    fn billed(&self, found: &Rc<Process>) -> Option<(Rc<Process>, bool)> {
+    fn process_to_charge(&self, found: &Rc<Process>) -> Option<(Rc<Process>, bool)> {
         Some((Rc::clone(found), false))
     }
 
@@ -23,14 +22,14 @@ pub(crate) trait RunningKernel {
     /// # Errors
     ///
     /// Every problem of an unsound file system.
-    fn check(&self, volume: u32) -> Result<u32, Vec<String>>;
+    fn check_file_system(&self, volume: u32) -> Result<u32, Vec<String>>;
 
     /// Returns a remark about runs with several requests in flight.
-    fn ring_note(&self) -> &'static str;
+    fn ring_emulation_note(&self) -> &'static str;
 }
 
 /// Reference to a computer with any kernel, or to a rig (drives without a computer).
-pub(crate) enum Base<'a> {
+pub(crate) enum KernelBase<'a> {
     Computer(&'a Computer),
     Rig(&'a Rc<Rig>),
 }
@@ -48,15 +47,15 @@ macro_rules! kernels {
         impl Kernel {
             /// Returns the computer of the kernel, or the rig if there is no computer.
             #[inline]
-            pub(crate) fn base(&self) -> Base<'_> {
+            pub(crate) fn kernel_base(&self) -> KernelBase<'_> {
                 match self {
-                    $(Self::$Kernel(kernel) => Base::Computer(kernel),)*
-                    Self::Rig(rig) => Base::Rig(rig),
+                    $(Self::$Kernel(kernel) => KernelBase::Computer(kernel),)*
+                    Self::Rig(rig) => KernelBase::Rig(rig),
                 }
             }
 
             /// Returns the running kernel. None for a rig (drives without a computer).
-            pub(crate) fn running(&self) -> Option<Rc<dyn RunningKernel>> {
+            pub(crate) fn running_kernel(&self) -> Option<Rc<dyn RunningKernel>> {
                 match self {
                     $(Self::$Kernel(kernel) => Some(Rc::<$running>::clone(kernel)),)*
                     Self::Rig(_) => None,
@@ -70,7 +69,8 @@ each_kernel! { kernels! {} }
 impl Kernel {
     /// Returns a remark about runs with several requests in flight: the kernel had no call for
     /// that, and how the requests block each other. None for a rig (drives without a computer).
-    pub fn ring_note(&self) -> Option<&'static str> {
-        self.running().map(|kernel| kernel.ring_note())
+    pub fn ring_emulation_note(&self) -> Option<&'static str> {
+        self.running_kernel()
+            .map(|kernel| kernel.ring_emulation_note())
     }
 }

@@ -13,55 +13,54 @@ pub(crate) use kernel::KernelFamily;
 use kernel::KernelReader;
 pub use kernel::KernelSpecification;
 pub(crate) use kernel::{COST_MS_MAX, scale_cost};
-pub use memory::Memory;
+pub use memory::MemoryRequirement;
 
 use crate::driver::QueueOrder;
 use crate::kernel::computer::Computer;
-use crate::kernel::ffs::{FileSystem, Parameters};
+use crate::kernel::ffs::{FastFileSystem, NewfsParameters};
 use crate::kernel::list::each_kernel;
-use crate::kernel::minix::{MinixConfig, MinixParameters};
+use crate::kernel::minix::{MinixConfig, MinixFileSystemParameters};
 use crate::kernel::v7::{BLOCK_BYTES as V7_BLOCK_BYTES, V7Parameters};
-use crate::parts::{Attachment, DriverSource, Drivers, Part, PartKind};
+use crate::parts::{Attachment, ControllerSpecification, DriverSource, Drivers, PartKind};
 use crate::software::Kernel;
 use diskperf_catalogue::{Component, Errors, Parameter, Reader, ResolvedSystem};
 
 /// System of the catalogue, ready to be built.
 #[derive(Clone, Debug)]
-pub struct Specification {
+pub struct MachineSpecification {
     /// Name of the system in the catalogue.
     pub name: String,
     /// Drives of the system as configured.
     pub drives: Vec<DriveSpecification>,
     /// Partitions that programs see, in the order of the drives.
-    pub volumes: Vec<Volume>,
+    pub volumes: Vec<VolumeSpecification>,
     /// Kernel and its hardware, or a rig (drives without a computer).
     pub software: Software,
 }
 
 /// Kernel as described in the catalogue.
 pub(crate) trait KernelBuilder {
-    /// Computer of the kernel.
     fn computer(&self) -> &ComputerSpecification;
 
     /// Controllers of the computer, with their drives.
     fn attachments(&self) -> &[Attachment];
 
     /// Request order of drivers that sort their queues.
-    fn order(&self) -> QueueOrder {
-        QueueOrder::Arrival
+    fn queue_order(&self) -> QueueOrder {
+        QueueOrder::ArrivalOrder
     }
 
     /// Returns the file layout of a volume. None if programs use the raw drive.
-    fn layout(&self, volume: &Volume) -> Option<Layout>;
+    fn volume_layout(&self, volume: &VolumeSpecification) -> Option<VolumeLayout>;
 
     /// Memory of the cache, in bytes, with the parameter that determines its size.
-    fn cache_memory(&self) -> (&'static str, u64);
+    fn cache_memory_bytes(&self) -> (&'static str, u64);
 
     /// Builds the kernel with file systems on the given volumes.
     fn build(
         &self,
-        specification: &Specification,
-        volumes: &[Volume],
+        specification: &MachineSpecification,
+        volumes: &[VolumeSpecification],
         computer: Computer,
         drivers: Drivers,
     ) -> Kernel;
@@ -86,12 +85,12 @@ macro_rules! software {
                 }
             }
 
-            fn read(system: &ResolvedSystem, drives: &[DriveSpecification]) -> (Self, Vec<Volume>) {
-                let kinds = [$(<$described>::KINDS,)*].concat();
+            fn read_software(system: &ResolvedSystem, drives: &[DriveSpecification]) -> (Self, Vec<VolumeSpecification>) {
+                let kinds = [$(<$described>::KERNEL_KINDS,)*].concat();
                 let bus = read_bus(system);
                 let controllers = read_controllers(system, drives.len());
                 let kernel_reader = KernelReader::read_common(system, &kinds);
-                $(if <$described>::KINDS.contains(&&*kernel_reader.kind) {
+                $(if <$described>::KERNEL_KINDS.contains(&&*kernel_reader.kind) {
                     let (kernel, volumes) = read_kernel((bus, controllers, kernel_reader), system, drives);
                     return (Self::$Kernel(kernel), volumes);
                 })*
@@ -123,18 +122,18 @@ pub struct UnixSpecification {
     /// Memory of the buffer cache, in bytes.
     pub cache_bytes: u32,
     /// Request order of drivers that sort their queues.
-    pub order: QueueOrder,
+    pub queue_order: QueueOrder,
     /// UNIX edition, which determines the kind of file system.
-    pub edition: Edition,
+    pub unix_edition: UnixEdition,
 }
 
 /// UNIX edition: 4.2BSD or the seventh edition.
 #[derive(Clone, Copy, Debug)]
-pub enum Edition {
+pub enum UnixEdition {
     /// 4.2BSD and similar kernels. Each volume has its own file layout.
-    Bsd,
+    Bsd42,
     /// Seventh edition, with the parameters of mkfs. None if programs use the raw drives.
-    Seventh(Option<V7Parameters>),
+    SeventhEdition(Option<V7Parameters>),
 }
 
 /// Minix kernel on its computer.
@@ -147,43 +146,43 @@ pub struct MinixSpecification {
     /// Costs and sizes of Minix.
     pub config: MinixConfig,
     /// Parameters of mkfs. None if programs use the raw drives.
-    pub filesystem: Option<MinixParameters>,
+    pub file_system: Option<MinixFileSystemParameters>,
 }
 
 /// File layout of a volume: raw, or the layout of a file system.
 #[derive(Clone, Copy, Debug)]
-pub enum Layout {
+pub enum VolumeLayout {
     /// Raw drive without a file system.
-    Raw,
+    RawVolume,
     /// Layout of the fast file system (FFS).
-    Ffs(Parameters),
+    Ffs(NewfsParameters),
     /// Layout of the Minix file system.
-    Minix(MinixParameters),
+    Minix(MinixFileSystemParameters),
     /// Layout of the seventh edition's file system.
     V7(V7Parameters),
 }
 
 /// Partition that programs see, with its file layout.
 #[derive(Clone, Copy, Debug)]
-pub struct Volume {
-    /// Drive of the volume, as an index into [`Specification::drives`].
+pub struct VolumeSpecification {
+    /// Drive of the volume, as an index into [`MachineSpecification::drives`].
     pub drive: usize,
     /// Location of the partition on the drive.
     pub partition: PartitionSpecification,
     /// Parameters of the fast file system. None without a modelled one. Either all volumes of a
     /// system have one, or none has.
-    pub filesystem: Option<Parameters>,
+    pub file_system: Option<NewfsParameters>,
 }
 
-impl Specification {
+impl MachineSpecification {
     /// Reports whether data may be late at times. Program speed then depends on chance.
-    pub fn loses_data(&self) -> bool {
+    pub fn may_lose_data(&self) -> bool {
         let mut parts = self
             .software
             .kernel()
             .into_iter()
             .flat_map(KernelBuilder::attachments);
-        parts.any(|entry| entry.part.loses_data())
+        parts.any(|entry| entry.controller_part.may_lose_data())
     }
 
     /// Reads and validates a system. Also returns all parameters read, for lists and for the
@@ -192,16 +191,16 @@ impl Specification {
     /// # Errors
     ///
     /// All problems of the system, each with its place.
-    pub fn read(system: ResolvedSystem) -> Result<(Self, Vec<Parameter>), Errors> {
+    pub fn read_machine(system: ResolvedSystem) -> Result<(Self, Vec<Parameter>), Errors> {
         let mut drives = Vec::new();
         for number in 1..=system.drive_count() {
             let mut reader = system.reader(Component::Drive, Some(number));
-            drives.push(DriveSpecification::read(&mut reader));
+            drives.push(DriveSpecification::read_drive(&mut reader));
             reader.finish();
         }
         let (software, volumes) = match system.is_rig() {
             true => read_rig(&system, &drives),
-            false => Software::read(&system, &drives),
+            false => Software::read_software(&system, &drives),
         };
         let specification = Self {
             name: system.name().to_string(),
@@ -214,45 +213,48 @@ impl Specification {
     }
 
     /// Returns the file layout of a volume.
-    pub fn layout(&self, volume: &Volume) -> Layout {
+    pub fn volume_layout(&self, volume: &VolumeSpecification) -> VolumeLayout {
         let layout = self
             .software
             .kernel()
-            .and_then(|kernel| kernel.layout(volume));
-        layout.unwrap_or(Layout::Raw)
+            .and_then(|kernel| kernel.volume_layout(volume));
+        layout.unwrap_or(VolumeLayout::RawVolume)
     }
 
     /// Returns the sizes of a volume's blocks and fragments, in bytes. Without a file system, these
     /// are the units in which the drive's contents are stored.
-    pub(crate) fn block_sizes(&self, volume: &Volume) -> (u32, u32) {
-        match self.layout(volume) {
-            Layout::Ffs(parameters) => (parameters.block_bytes, parameters.fragment_bytes),
-            Layout::V7(_) => (V7_BLOCK_BYTES as u32, V7_BLOCK_BYTES as u32),
-            Layout::Raw | Layout::Minix(_) => (4096, 512),
+    pub(crate) fn block_sizes(&self, volume: &VolumeSpecification) -> (u32, u32) {
+        match self.volume_layout(volume) {
+            VolumeLayout::Ffs(parameters) => (parameters.block_bytes, parameters.fragment_bytes),
+            VolumeLayout::V7(_) => (V7_BLOCK_BYTES as u32, V7_BLOCK_BYTES as u32),
+            VolumeLayout::RawVolume | VolumeLayout::Minix(_) => (4096, 512),
         }
     }
 
     /// Returns the parameters of the fast file system on the first volume, if any.
-    pub fn filesystem(&self) -> Option<Parameters> {
-        self.volumes.first().and_then(|volume| volume.filesystem)
+    pub fn file_system_parameters(&self) -> Option<NewfsParameters> {
+        self.volumes.first().and_then(|volume| volume.file_system)
     }
 }
 
 impl UnixSpecification {
     /// Number of buffers of the cache. The seventh edition has one per block, because its buffers
     /// never trade memory. 4.2BSD has one per 2 KiB. A cache has a minimum number of buffers.
-    pub(crate) fn buffers(&self) -> u32 {
-        let bytes_each = match self.edition {
-            Edition::Seventh(Some(_)) => V7_BLOCK_BYTES as u32,
-            Edition::Seventh(None) | Edition::Bsd => 2048,
+    pub(crate) fn buffer_count(&self) -> u32 {
+        let bytes_each = match self.unix_edition {
+            UnixEdition::SeventhEdition(Some(_)) => V7_BLOCK_BYTES as u32,
+            UnixEdition::SeventhEdition(None) | UnixEdition::Bsd42 => 2048,
         };
-        (self.cache_bytes / bytes_each).max(BUFFERS_MIN)
+        (self.cache_bytes / bytes_each).max(BUFFER_COUNT_MIN)
     }
 }
 
-fn read_rig(system: &ResolvedSystem, drives: &[DriveSpecification]) -> (Software, Vec<Volume>) {
+fn read_rig(
+    system: &ResolvedSystem,
+    drives: &[DriveSpecification],
+) -> (Software, Vec<VolumeSpecification>) {
     for (number, drive) in drives.iter().enumerate() {
-        if drive.mechanism().is_some() {
+        if drive.mechanism_specification().is_some() {
             let mut reader = system.reader(Component::Drive, Some(number as u32 + 1));
             let message = format!("drive {} {CONTROLLER_MISSING}", number + 1);
             reader.fail("kind", &message);
@@ -287,17 +289,17 @@ fn read_kernel<K: KernelFamily>(
     ),
     system: &ResolvedSystem,
     drives: &[DriveSpecification],
-) -> (K, Vec<Volume>) {
+) -> (K, Vec<VolumeSpecification>) {
     let (kernel, own) = kernel_reader.finish_kernel::<K>(entries.iter().map(|entry| entry.kind));
     // The others were refused.
     entries.retain(|entry| K::has_driver(entry.kind));
-    let attachments = read_attachments(system, drives, kernel.speed, entries);
+    let attachments = read_attachments(system, drives, kernel.processor_speed, entries);
     let computer = ComputerSpecification {
         bus_bytes_per_s,
         memory_contention_share,
         kernel,
     };
-    K::attach(own, computer, attachments, system, drives)
+    K::attach_part(own, computer, attachments, system, drives)
 }
 
 struct ControllerEntry<'a> {
@@ -320,7 +322,7 @@ fn read_controllers(system: &ResolvedSystem, drives: usize) -> Vec<ControllerEnt
         let mut reader = system.reader(Component::Controller, dedicated_drive);
         ControllerEntry {
             dedicated_drive,
-            kind: PartKind::read(&mut reader),
+            kind: PartKind::read_kind(&mut reader),
             reader,
             drives,
         }
@@ -346,7 +348,8 @@ fn read_attachments(
             speed,
         };
         let commands = entry.kind.commands_mechanisms();
-        let is_misfit = |drive: &&usize| drives[**drive].mechanism().is_some() != commands;
+        let is_misfit =
+            |drive: &&usize| drives[**drive].mechanism_specification().is_some() != commands;
         if let Some(drive) = entry.drives.iter().find(is_misfit) {
             let why = match commands {
                 true => "is not a bare mechanism, and this controller commands only those",
@@ -355,11 +358,12 @@ fn read_attachments(
             let message = format!("drive {} {why}", drive + 1);
             entry.reader.fail("kind", &message);
         }
-        let part = Part::read(entry.kind, &mut entry.reader, &driver);
+        let part =
+            ControllerSpecification::read_specification(entry.kind, &mut entry.reader, &driver);
         entry.reader.finish();
         Attachment {
-            part,
-            drives: entry.drives,
+            controller_part: part,
+            drive_indices: entry.drives,
         }
     };
     entries.into_iter().map(attachment).collect()
@@ -370,13 +374,16 @@ const CONTROLLER_MISSING: &str = "is a bare mechanism and needs a controller";
 fn list_volumes(
     number: usize,
     drive: &DriveSpecification,
-    filesystem: Option<Parameters>,
-) -> impl Iterator<Item = Volume> {
-    drive.partitions.iter().map(move |partition| Volume {
-        drive: number,
-        partition: *partition,
-        filesystem,
-    })
+    filesystem: Option<NewfsParameters>,
+) -> impl Iterator<Item = VolumeSpecification> {
+    drive
+        .partitions
+        .iter()
+        .map(move |partition| VolumeSpecification {
+            drive: number,
+            partition: *partition,
+            file_system: filesystem,
+        })
 }
 
 /// Reads all partitions with their file systems.
@@ -384,7 +391,7 @@ pub(crate) fn read_volumes(
     system: &ResolvedSystem,
     drives: &[DriveSpecification],
     is_bsd: bool,
-) -> Vec<Volume> {
+) -> Vec<VolumeSpecification> {
     let mut volumes = Vec::new();
     let shared = (0..drives.len())
         .filter(|drive| !system.has_own_component(Component::Filesystem, *drive as u32 + 1));
@@ -415,7 +422,7 @@ fn read_filesystem(
     number: Option<u32>,
     drives: &[DriveSpecification],
     file_system_drives: &[usize],
-) -> Option<Parameters> {
+) -> Option<NewfsParameters> {
     let mut reader = system.reader(Component::Filesystem, number);
     let kinds = [("ffs", true), ("none", false)];
     if !reader.choice("kind", &kinds, "kind of file system, if any") {
@@ -431,7 +438,7 @@ fn read_filesystem(
         reader.finish();
         return None;
     }
-    let parameters = Parameters {
+    let parameters = NewfsParameters {
         block_bytes: reader.integer("block_bytes", 4096..=65_536, "block size") as u32,
         fragment_bytes: reader.integer(
             "fragment_bytes",
@@ -473,8 +480,9 @@ fn read_filesystem(
         let mut labels = file_system_drives
             .iter()
             .flat_map(|drive| &drives[*drive].partitions);
-        let refused = labels
-            .find_map(|partition| FileSystem::check_parameters(partition.label, parameters).err());
+        let refused = labels.find_map(|partition| {
+            FastFileSystem::check_parameters(partition.disk_label, parameters).err()
+        });
         if let Some(error) = refused {
             let (key, message) = catalogue_error(&error);
             reader.fail(key, &message);
@@ -484,8 +492,7 @@ fn read_filesystem(
     Some(parameters)
 }
 
-/// Minimum number of buffers of a cache.
-pub(crate) const BUFFERS_MIN: u32 = 16;
+pub(crate) const BUFFER_COUNT_MIN: u32 = 16;
 
 const FILESYSTEM_KEYS: [&str; 8] = [
     "block_bytes",

@@ -1,19 +1,19 @@
 //! Reasons for which a machine stops before its processes have ended.
 
-use crate::budget::Exceeded;
+use crate::budget::ExceededLimit;
 use diskperf_sim::{Deadlock, Time};
 
-/// Reason why [`crate::Machine::run`] returned before its processes had ended.
+/// Reason why [`crate::Machine::run_to_end`] returned before its processes had ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standstill {
+pub enum RunEndReason {
     /// Deadlock: no process can continue.
     Deadlock(Deadlock),
     /// Hard error: a driver gave up on a transfer.
     HardError(HardError),
     /// Stop by the caller that runs the machine.
-    Stopped,
+    StoppedByUser,
     /// Exceeded limit of the machine's budget.
-    Exceeded(Exceeded),
+    LimitExceeded(ExceededLimit),
 }
 
 /// Transfer that failed as often as its driver retries it. 4.2BSD prints `hard error`, and the
@@ -22,19 +22,22 @@ pub enum Standstill {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HardError {
     /// Time of the hard error.
-    pub at: Time,
+    pub error_time: Time,
     /// Number of the drive in the machine, counted from 0.
     pub drive: usize,
     /// First sector of the transfer on the drive.
     pub sector: u64,
     /// Number of tries of the transfer.
-    pub tries: u32,
+    pub attempt_count: u32,
 }
 
 impl std::fmt::Display for HardError {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self {
-            at, sector, tries, ..
+            error_time: at,
+            sector,
+            attempt_count: tries,
+            ..
         } = self;
         // People count drives from 1 on, as tables do.
         let drive = self.drive + 1;
@@ -45,15 +48,15 @@ impl std::fmt::Display for HardError {
     }
 }
 
-impl std::fmt::Display for Standstill {
+impl std::fmt::Display for RunEndReason {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Deadlock(deadlock) => deadlock.fmt(formatter),
             Self::HardError(error) => error.fmt(formatter),
-            Self::Stopped => formatter.write_str("stopped"),
-            Self::Exceeded(exceeded) => exceeded.fmt(formatter),
+            Self::StoppedByUser => formatter.write_str("stopped"),
+            Self::LimitExceeded(exceeded) => exceeded.fmt(formatter),
         }
     }
 }
 
-impl std::error::Error for Standstill {}
+impl std::error::Error for RunEndReason {}

@@ -3,24 +3,27 @@
 use std::ops::{Deref, Range};
 use std::rc::Rc;
 
-/// Data that a program writes. Kept data ([`Written::kept`]) never change, so that a kernel
+/// Data that a program writes. Kept data ([`WriteData::from_kept_buffer`]) never change, so that a kernel
 /// recognizes a repeated write by its address.
 #[derive(Clone, Copy, Debug)]
-pub struct Written<'a> {
+pub struct WriteData<'a> {
     bytes: &'a [u8],
-    kept: Option<&'a Rc<[u8]>>,
+    kept_buffer: Option<&'a Rc<[u8]>>,
 }
 
-impl<'a> Written<'a> {
+impl<'a> WriteData<'a> {
     /// Returns data that the program keeps unchanged.
-    pub fn kept(bytes: &'a Rc<[u8]>) -> Self {
+    pub fn from_kept_buffer(bytes: &'a Rc<[u8]>) -> Self {
         let kept = Some(bytes);
-        Self { bytes, kept }
+        Self {
+            bytes,
+            kept_buffer: kept,
+        }
     }
 
     /// Returns a byte range of the written data.
     #[inline]
-    pub fn part(self, range: Range<usize>) -> Self {
+    pub fn subrange(self, range: Range<usize>) -> Self {
         Self {
             bytes: &self.bytes[range],
             ..self
@@ -29,30 +32,33 @@ impl<'a> Written<'a> {
 
     /// Bytes that the program writes.
     #[inline]
-    pub fn bytes(self) -> &'a [u8] {
+    pub fn as_bytes(self) -> &'a [u8] {
         self.bytes
     }
 
     /// Returns the identity of kept data, by which a repeated write is recognized. None for other
     /// data.
-    pub(crate) fn known_content(self) -> Option<KnownContent> {
-        self.kept.map(|kept| KnownContent {
-            kept: Rc::clone(kept),
-            at: self.bytes.as_ptr(),
-            bytes: self.bytes.len(),
+    pub(crate) fn content_identity(self) -> Option<KeptContentIdentity> {
+        self.kept_buffer.map(|kept| KeptContentIdentity {
+            kept_buffer: Rc::clone(kept),
+            data_address: self.bytes.as_ptr(),
+            byte_count: self.bytes.len(),
         })
     }
 }
 
-impl<'a, Bytes: AsRef<[u8]> + ?Sized> From<&'a Bytes> for Written<'a> {
+impl<'a, Bytes: AsRef<[u8]> + ?Sized> From<&'a Bytes> for WriteData<'a> {
     #[inline]
     fn from(bytes: &'a Bytes) -> Self {
         let (bytes, kept) = (bytes.as_ref(), None);
-        Self { bytes, kept }
+        Self {
+            bytes,
+            kept_buffer: kept,
+        }
     }
 }
 
-impl Deref for Written<'_> {
+impl Deref for WriteData<'_> {
     type Target = [u8];
     #[inline]
     fn deref(&self) -> &[u8] {
@@ -61,19 +67,20 @@ impl Deref for Written<'_> {
 }
 
 /// Identity of kept data that were written once.
-pub(crate) struct KnownContent {
+pub(crate) struct KeptContentIdentity {
     /// Kept data, held so that their address is not reused.
-    kept: Rc<[u8]>,
-    at: *const u8,
-    bytes: usize,
+    kept_buffer: Rc<[u8]>,
+    data_address: *const u8,
+    byte_count: usize,
 }
 
-impl KnownContent {
+impl KeptContentIdentity {
     /// Reports whether the data are the same kept bytes as before, without comparing the contents.
     #[inline]
-    pub(crate) fn is_same_content(&self, data: Written<'_>) -> bool {
-        let same = |kept: &Rc<[u8]>| Rc::ptr_eq(kept, &self.kept);
-        data.kept.is_some_and(same) && (data.as_ptr(), data.len()) == (self.at, self.bytes)
+    pub(crate) fn is_same_content(&self, data: WriteData<'_>) -> bool {
+        let same = |kept: &Rc<[u8]>| Rc::ptr_eq(kept, &self.kept_buffer);
+        data.kept_buffer.is_some_and(same)
+            && (data.as_ptr(), data.len()) == (self.data_address, self.byte_count)
     }
 }
 
@@ -85,27 +92,28 @@ mod tests {
     fn kept_bytes_are_recognized_and_others_are_not() {
         let kept: Rc<[u8]> = vec![7; 64].into();
         let other: Rc<[u8]> = vec![7; 64].into();
-        let first = Written::kept(&kept).part(0..32);
-        let known = first.known_content().expect("they are kept");
+        let first = WriteData::from_kept_buffer(&kept).subrange(0..32);
+        let known = first.content_identity().expect("they are kept");
         assert!(
-            known.is_same_content(first) && known.is_same_content(Written::kept(&kept).part(0..32))
+            known.is_same_content(first)
+                && known.is_same_content(WriteData::from_kept_buffer(&kept).subrange(0..32))
         );
         for unlike in [
-            Written::kept(&kept),
-            Written::kept(&kept).part(32..64),
-            Written::kept(&kept).part(0..31),
-            Written::kept(&other).part(0..32),
-            Written::from(&kept[..32]),
+            WriteData::from_kept_buffer(&kept),
+            WriteData::from_kept_buffer(&kept).subrange(32..64),
+            WriteData::from_kept_buffer(&kept).subrange(0..31),
+            WriteData::from_kept_buffer(&other).subrange(0..32),
+            WriteData::from(&kept[..32]),
         ] {
             assert!(!known.is_same_content(unlike));
         }
-        assert!(Written::from(&kept[..]).known_content().is_none());
+        assert!(WriteData::from(&kept[..]).content_identity().is_none());
     }
 
     #[test]
     fn a_part_of_a_part_is_counted_from_its_start() {
         let bytes: Vec<u8> = (0..64).collect();
-        let part = Written::from(&bytes[..]).part(10..40).part(5..8);
-        assert_eq!(part.bytes(), [15, 16, 17]);
+        let part = WriteData::from(&bytes[..]).subrange(10..40).subrange(5..8);
+        assert_eq!(part.as_bytes(), [15, 16, 17]);
     }
 }

@@ -24,9 +24,9 @@ const SEEDS: u64 = 2;
 fn text(number: u64) -> Result<String, LaboratoryError> {
     let (system, program, bytes) = CASES[(number / SEEDS) as usize % CASES.len()];
     let experiment = Experiment {
-        workload: Workload::Named(program.to_owned()),
+        workload: Workload::NamedSuite(program.to_owned()),
         targets: vec![system.into()],
-        size: SizeChoice::Bytes(bytes),
+        size_choice: SizeChoice::SizeBytes(bytes),
         seed: number % SEEDS + 1,
         ..Experiment::default()
     };

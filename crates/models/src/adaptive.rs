@@ -15,7 +15,7 @@ mod workload;
 
 pub use diskperf_device::AccessHint;
 pub use diskperf_machine::hardware::cache::CacheStatistics;
-pub use diskperf_machine::parts::vme::Policy;
+pub use diskperf_machine::parts::vme::CachePolicy;
 pub use drawn::draw_workloads;
 pub use fixed::{FixedPolicyRuns, LOOK_DISTANCES};
 pub use rig::AdaptiveRig;
@@ -31,7 +31,7 @@ pub const DESIGN_SEEDS: [u64; 7] = [1, 2, 3, 19_870_908, 19_870_909, 19_870_910,
 pub const HELD_OUT_SEED: u64 = 19_870_912;
 
 /// Cache policies, one for each access class.
-pub type PolicyByClass = [Policy; 3];
+pub type PolicyByClass = [CachePolicy; 3];
 
 /// Component that chooses the cache policies: the driver or the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use crate::files::Files;
 use crate::model::run::describe_model;
 use crate::model::version::MODEL_VERSION;
 use crate::plan::ModelPlan;
-use diskperf_timeline::{Experiment, Modelled, Nanoseconds, Run, World};
+use diskperf_timeline::{Experiment, MeasuredWorld, ModelInformation, Nanoseconds, Run};
 use std::collections::BTreeSet;
 
 /// Makes the plan that repeats a stored run. Another version of the model may repeat it if its
@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 pub fn plan_stored_run(run: &Run, files: &dyn Files) -> Result<ModelPlan, LaboratoryError> {
     let stored = model_of_run(run)?;
     let plan =
-        ExplainedSystem::from_plan(run.target.clone(), &experiment_of_run(run)?, files)?.plan;
+        ExplainedSystem::from_plan(run.target_label.clone(), &experiment_of_run(run)?, files)?.plan;
     let now = describe_model(&plan, &stored.model_version);
     match now.fingerprint == stored.fingerprint {
         true => Ok(plan),
@@ -36,35 +36,39 @@ fn experiment_of_run(run: &Run) -> Result<Experiment, LaboratoryError> {
     let kept = kept.ok_or_else(|| {
         LaboratoryError::Request(format!(
             "run {} cannot be repeated: its command line is not one of `diskperf run`: `{}`; run it again with this diskperf",
-            run.id,
+            run.run_id,
             run.command_line.join(" ")
         ))
     })?;
     // It may have been one of several runs, some of which were on real storage.
     Ok(Experiment {
-        targets: vec![run.target.clone().into()],
-        together: false,
-        other: None,
-        fresh: None,
+        targets: vec![run.target_label.clone().into()],
+        runs_targets_together: false,
+        second_target: None,
+        fresh_filesystem: None,
         destroy_data_on: Vec::new(),
-        ignore_signature: false,
+        ignores_signature: false,
         ..kept
     })
 }
 
-fn model_of_run(run: &Run) -> Result<&Modelled, LaboratoryError> {
-    match (&run.model, run.world) {
-        (Some(model), World::Model) => Ok(model),
+fn model_of_run(run: &Run) -> Result<&ModelInformation, LaboratoryError> {
+    match (&run.model_information, run.world) {
+        (Some(model), MeasuredWorld::Model) => Ok(model),
         _ => Err(LaboratoryError::Request(format!(
             "run {} is of real storage and cannot be repeated exactly; `diskperf explain {}` explains what was stored of it",
-            run.id, run.id
+            run.run_id, run.run_id
         ))),
     }
 }
 
 /// Returns the reason why the plan of a stored run now makes a different run.
-fn changed_inputs_error(run: &Run, stored: &Modelled, now: &Modelled) -> LaboratoryError {
-    let id = &run.id;
+fn changed_inputs_error(
+    run: &Run,
+    stored: &ModelInformation,
+    now: &ModelInformation,
+) -> LaboratoryError {
+    let id = &run.run_id;
     if stored.model_version != MODEL_VERSION {
         return other_model_error(run, stored);
     }
@@ -80,14 +84,14 @@ fn changed_inputs_error(run: &Run, stored: &Modelled, now: &Modelled) -> Laborat
     })
 }
 
-fn other_model_error(run: &Run, stored: &Modelled) -> LaboratoryError {
+fn other_model_error(run: &Run, stored: &ModelInformation) -> LaboratoryError {
     LaboratoryError::Request(format!(
         "run {} was made by model {}, and this is {MODEL_VERSION}, whose results differ; run it again",
-        run.id, stored.model_version
+        run.run_id, stored.model_version
     ))
 }
 
-fn list_changes(stored: &Modelled, now: &Modelled) -> Vec<String> {
+fn list_changes(stored: &ModelInformation, now: &ModelInformation) -> Vec<String> {
     let names = stored.catalogue.keys().chain(now.catalogue.keys());
     let names: BTreeSet<&String> = names.collect();
     let differs = |name: &&String| stored.catalogue.get(*name) != now.catalogue.get(*name);
@@ -108,7 +112,10 @@ pub fn check_elapsed(
         let Some(result) = run.results.get(number) else {
             continue;
         };
-        if result.kept().any(|kept| kept.elapsed() == elapsed) {
+        if result
+            .kept_repetitions()
+            .any(|kept| kept.elapsed_time() == elapsed)
+        {
             continue;
         }
         if stored.model_version != MODEL_VERSION {
@@ -116,7 +123,7 @@ pub fn check_elapsed(
         }
         return Err(LaboratoryError::Failure(format!(
             "run {} was repeated, and {} takes {} ns, a different time than before: one of the two runs is wrong; please report it",
-            run.id, result.program, elapsed.0
+            run.run_id, result.program, elapsed.0
         )));
     }
     Ok(())
@@ -135,16 +142,16 @@ mod tests {
             .unwrap()
             .plan;
         let mut run = new_run(&plan, RunStart::default());
-        run.model = Some(describe_model(&plan, "0.1.0+feed"));
+        run.model_information = Some(describe_model(&plan, "0.1.0+feed"));
         run
     }
 
     #[test]
     fn another_version_of_the_model_makes_what_it_makes_the_same() {
         let mut run = of_another_build(&Experiment {
-            workload: Workload::Named("read_8192".to_owned()),
+            workload: Workload::NamedSuite("read_8192".to_owned()),
             targets: vec!["vax780-sc780-eagle".into()],
-            repetitions: Some(2),
+            repetition_count: Some(2),
             seed: 7,
             ..Experiment::default()
         });
@@ -154,13 +161,13 @@ mod tests {
         let workload = kept.workload.clone();
         let again = plan_stored_run(&run, &NoFiles).unwrap();
         assert_eq!(again.experiment.workload, workload);
-        assert_eq!(again.suite.protocol.repetitions, 2);
+        assert_eq!(again.suite.default_protocol.repetition_count, 2);
         // Whether it does the same is told by what it makes.
-        let job = again.suite.jobs().next().unwrap();
+        let job = again.suite.iter_jobs().next().unwrap();
         let stand = describe_setup(&again, &again.computers[0]);
         let task = build_task(&again, job, "");
         run.results
-            .push(stand.new_result(job, task, again.suite.protocol));
+            .push(stand.new_result(job, task, again.suite.default_protocol));
         let wrong = check_elapsed(&run, [(0, Nanoseconds(1))].into_iter());
         let words = wrong.unwrap_err().to_string();
         assert!(words.contains("made by model 0.1.0+feed"), "{words}");

@@ -58,7 +58,7 @@ pub fn report_disk_queue(
             computer.drive_names.len()
         ))
     })?;
-    let disk = computer.specification.drives[place].disk().ok_or_else(|| {
+    let disk = computer.specification.drives[place].disk_specification().ok_or_else(|| {
         request_error(format!(
             "{name} of {} is not a disk with a command queue; give a system with one: bare-sata-7200, bare-sata-consumer, bare-sas-10k or bare-smr-5400",
             asked.target
@@ -147,7 +147,7 @@ fn list_settings_without_effect(
             .drives
             .get(asked.drive_index as usize - 1);
         let is_same = without
-            .and_then(|drive| drive.disk())
+            .and_then(|drive| drive.disk_specification())
             .is_some_and(|without| {
                 read_mechanism_only(without) == read_mechanism_only(disk)
                     && policy_numbers(without.queue.order) == policy_numbers(disk.queue.order)
@@ -276,5 +276,5 @@ fn transfer_ms(mechanism: &Mechanism, sectors: u32) -> f64 {
         RotationAngle(layout.position_of(sector as u64).sector_angle).to_revolutions()
     };
     let mean: f64 = (0..POSITION_COUNT).map(turns).sum::<f64>() / POSITION_COUNT as f64;
-    mean * f64::from(sectors) * mechanism.spindle().revolution_time().millis()
+    mean * f64::from(sectors) * mechanism.spindle().revolution_time().as_millis()
 }

@@ -1,7 +1,7 @@
 //! Errors of requests, and failures during a run.
 
 use diskperf_battery::{ParameterError, ProgramError};
-use diskperf_system::{Call, DROP_CACHES, Errno, Error as System};
+use diskperf_system::{CallKind, DROP_CACHES_PATH, Errno, Error as System};
 use diskperf_timeline::{SettingError, WorkerFailure};
 use std::fmt;
 use std::path::PathBuf;
@@ -70,13 +70,13 @@ pub enum LaboratoryError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OverBudget {
     /// Resource that the model used too much of.
-    pub exceeded: diskperf_machine::Exceeded,
+    pub exceeded: diskperf_machine::ExceededLimit,
     /// Descriptions of settings that are far from the system's own values, farthest first.
     pub settings: Vec<String>,
 }
 
-impl From<diskperf_machine::Exceeded> for OverBudget {
-    fn from(exceeded: diskperf_machine::Exceeded) -> Self {
+impl From<diskperf_machine::ExceededLimit> for OverBudget {
+    fn from(exceeded: diskperf_machine::ExceededLimit) -> Self {
         Self {
             exceeded,
             settings: Vec::new(),
@@ -106,7 +106,7 @@ impl LaboratoryError {
             | Self::Store(_)
             | Self::File { .. } => 2,
             // What can be told from the command line is wrong there.
-            Self::Budget(over) if over.exceeded.is_known_before() => 2,
+            Self::Budget(over) if over.exceeded.is_known_before_run() => 2,
             Self::Program { .. } | Self::Failure(_) | Self::Budget(_) => 1,
             Self::Interrupted => 130,
             Self::Leftovers { error, .. } => error.exit_code(),
@@ -160,7 +160,7 @@ impl LaboratoryError {
     /// Creates the error of a failed program. Names that workers use are replaced by those of the
     /// user.
     pub fn program(title: &str, names: &StorageNames, error: &ProgramError) -> Self {
-        if let ProgramError::System(diskperf_system::Error::Interrupted) = error {
+        if let ProgramError::SystemCallFailed(diskperf_system::Error::Interrupted) = error {
             return Self::Interrupted;
         }
         Self::Program {
@@ -201,9 +201,9 @@ impl StorageNames {
         const EILSEQ: i32 = 84;
         const ETIMEDOUT: i32 = 110;
         let errno = match error {
-            ProgramError::System(error) => error.errno().map_or(EIO, Errno::number),
-            ProgramError::Missed(_) => ETIMEDOUT,
-            ProgramError::Corrupt(_) => EILSEQ,
+            ProgramError::SystemCallFailed(error) => error.errno().map_or(EIO, Errno::number),
+            ProgramError::ThresholdMissed(_) => ETIMEDOUT,
+            ProgramError::CorruptData(_) => EILSEQ,
             _ => EIO,
         };
         WorkerFailure {
@@ -226,7 +226,7 @@ impl StorageNames {
 }
 
 fn remedy(error: &ProgramError) -> &'static str {
-    let ProgramError::System(System::Failed(failure)) = error else {
+    let ProgramError::SystemCallFailed(System::CallFailed(failure)) = error else {
         return "";
     };
     match failure.errno {
@@ -238,11 +238,11 @@ fn remedy(error: &ProgramError) -> &'static str {
         Errno::FileTooBig => {
             "; no file may become that large here: raise the limit (`ulimit -f`), or give a smaller --size"
         }
-        _ if failure.call == Call::DropCached && failure.path == DROP_CACHES => {
+        _ if failure.call == CallKind::DropCachedPages && failure.path == DROP_CACHES_PATH => {
             "; only root may drop the caches of the whole machine: use sudo, or omit --drop-caches"
         }
         Errno::NotDirect => "; omit --direct, or give --set program.direct=no",
-        Errno::Invalid if failure.call == Call::Discard => {
+        Errno::Invalid if failure.call == CallKind::Discard => {
             "; discards are of whole blocks of a device that has them: see /sys/block/DEVICE/queue/discard_granularity"
         }
         Errno::Invalid => {

@@ -21,7 +21,7 @@ use diskperf_analysis::explanation::verdict::write_verdict;
 use diskperf_analysis::explanation::{
     Counterfactual, Explanation, ProgramExplanation, TimeAccount,
 };
-use diskperf_battery::{Job, Suite};
+use diskperf_battery::{Suite, SuiteJob};
 use diskperf_device::WhatIf;
 use diskperf_timeline::{Experiment, Nanoseconds, Run, Setting, Trace};
 use rerun::{ModelVariant, RerunOutcome};
@@ -65,9 +65,9 @@ impl ExplainedSystem {
     /// Returns the errors of [`plan_of`].
     pub fn from_stored_run(run: Run, files: &dyn Files) -> Result<Self, LaboratoryError> {
         let plan = plan_stored_run(&run, files)?;
-        let name = append_settings(run.measured(), &plan);
+        let name = append_settings(run.measured_description(), &plan);
         Ok(Self {
-            name: format!("{name} (run {})", run.id),
+            name: format!("{name} (run {})", run.run_id),
             plan,
             run: Some(run),
         })
@@ -146,7 +146,9 @@ pub fn explain_system(
             }
         }
         let found = found.into_iter().zip(tails);
-        for ((job, outcome), (counterfactuals, tails)) in plan.suite.jobs().zip(base).zip(found) {
+        for ((job, outcome), (counterfactuals, tails)) in
+            plan.suite.iter_jobs().zip(base).zip(found)
+        {
             let trace = outcome.trace.expect("it was recorded");
             programs.push(ProgramExplanation {
                 counterfactuals,
@@ -222,7 +224,7 @@ pub fn run_change(
 /// Returns an error that names the simultaneous programs.
 pub fn check_separate_jobs(suite: &Suite) -> Result<(), LaboratoryError> {
     let mut steps = suite.steps.iter();
-    match steps.find(|step| step.jobs.len() > 1) {
+    match steps.find(|step| step.parallel_jobs.len() > 1) {
         None => Ok(()),
         Some(step) => Err(LaboratoryError::Request(format!(
             "{} run at the same time, and their times cannot be separated: explain a run of one of them",
@@ -233,7 +235,7 @@ pub fn check_separate_jobs(suite: &Suite) -> Result<(), LaboratoryError> {
 
 fn explain_program(
     plan: &ModelPlan,
-    (job, computer): (&Job, &ModelComputer),
+    (job, computer): (&SuiteJob, &ModelComputer),
     (trace, before_issue_ns): (&Trace, Option<f64>),
 ) -> ProgramExplanation {
     let account = TimeAccount::from_open_loop_trace(trace, before_issue_ns);

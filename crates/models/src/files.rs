@@ -1,7 +1,7 @@
 //! Access of plans to files of the host outside of the catalogue: job files, I/O logs and traces.
 
 use crate::error::LaboratoryError;
-use diskperf_battery::replay::Trace;
+use diskperf_battery::replay::ReplayTrace;
 use diskperf_blocktrace::transform::AddressScaling;
 use diskperf_timeline::{Experiment, TraceFacts, TraceReplay, Workload};
 use std::fmt;
@@ -38,7 +38,7 @@ pub trait Files: fmt::Debug + Send + Sync {
         &self,
         of: (&TraceReplay, &TraceFacts),
         scale: Option<AddressScaling>,
-    ) -> Result<Arc<dyn Trace>, LaboratoryError>;
+    ) -> Result<Arc<dyn ReplayTrace>, LaboratoryError>;
 }
 
 /// Host without files. Job files are given as texts, and there are no logs and traces.
@@ -67,7 +67,7 @@ impl Files for NoFiles {
         &self,
         _of: (&TraceReplay, &TraceFacts),
         _scale: Option<AddressScaling>,
-    ) -> Result<Arc<dyn Trace>, LaboratoryError> {
+    ) -> Result<Arc<dyn ReplayTrace>, LaboratoryError> {
         Err(LaboratoryError::request(NO_FILES_MESSAGE))
     }
 }

@@ -8,7 +8,7 @@ use crate::error::LaboratoryError;
 use diskperf_analysis::flash::{
     DieUtilisation, FlashDrive, FlashReport, PolicyAmplification, SpareFigures, WriteCliff,
 };
-use diskperf_ftl::{Past, Policy, analytic};
+use diskperf_ftl::{PreconditionState, VictimPolicy, analytic};
 
 const UNIT_BYTES: u64 = 4096;
 /// Maximum queue depth of reads that a calculation accepts.
@@ -85,7 +85,7 @@ pub fn report_flash(asked: &FlashRequest) -> Result<FlashReport, LaboratoryError
 fn figures_of_spare(
     asked: &FlashRequest,
     spare: f64,
-    policies: &[(&str, Policy)],
+    policies: &[(&str, VictimPolicy)],
     hot: Option<(u8, u8)>,
 ) -> Result<SpareFigures, LaboratoryError> {
     let shares = hot.map(|(writes, space)| (f64::from(writes) / 100.0, f64::from(space) / 100.0));
@@ -102,16 +102,17 @@ fn figures_of_spare(
     Ok(SpareFigures {
         spare_share: spare,
         over_provisioning: spare / (1.0 - spare),
-        pool_amplification: shares
-            .map(|(writes, space)| analytic::hot_cold_split(left, writes, space)),
+        pool_amplification: shares.map(|(writes, space)| {
+            analytic::hot_cold_separated_write_amplification(left, writes, space)
+        }),
         policy_amplification: policies,
     })
 }
 
-fn precondition(hot: Option<(u8, u8)>) -> Past {
+fn precondition(hot: Option<(u8, u8)>) -> PreconditionState {
     match hot {
-        None => Past::Random,
-        Some((writes_percent, space_percent)) => Past::HotCold {
+        None => PreconditionState::Random,
+        Some((writes_percent, space_percent)) => PreconditionState::HotCold {
             writes_percent,
             space_percent,
         },
@@ -121,19 +122,22 @@ fn precondition(hot: Option<(u8, u8)>) -> Past {
 /// Returns the write amplification by formula, if there is one. The formula for hot and cold writes
 /// assumes a single write frontier and collection of the oldest superblock.
 fn amplification_formula(
-    policy: Policy,
+    policy: VictimPolicy,
     spare: f64,
     units: u32,
     shares: Option<(f64, f64)>,
 ) -> Option<f64> {
     match (policy, shares) {
-        (Policy::Fifo, None) => Some(analytic::fifo(spare)),
-        (Policy::Fifo, Some((writes, space))) => {
-            Some(analytic::hot_cold_fifo(spare, writes, space))
+        (VictimPolicy::OldestFirst, None) => Some(analytic::fifo_write_amplification(spare)),
+        (VictimPolicy::OldestFirst, Some((writes, space))) => Some(
+            analytic::hot_cold_fifo_write_amplification(spare, writes, space),
+        ),
+        (VictimPolicy::Greedy, None) => Some(analytic::greedy_write_amplification(spare, units)),
+        (VictimPolicy::RandomChoices(choices), None) => {
+            Some(analytic::choices_write_amplification(spare, units, choices))
         }
-        (Policy::Greedy, None) => Some(analytic::greedy(spare, units)),
-        (Policy::Choices(choices), None) => Some(analytic::choices(spare, units, choices)),
-        (Policy::Greedy | Policy::Choices(_), Some(_)) | (Policy::CostBenefit, _) => None,
+        (VictimPolicy::Greedy | VictimPolicy::RandomChoices(_), Some(_))
+        | (VictimPolicy::CostBenefit, _) => None,
     }
 }
 
@@ -172,9 +176,9 @@ fn die_utilisation(asked: &FlashRequest, depth: u32) -> DieUtilisation {
     let model = dies::simulate_busy_dies(drive.die_count, depth, asked.seed);
     DieUtilisation {
         queue_depth: depth,
-        busy_dies_formula: analytic::utilisation_of(drive.die_count, depth, 0.0),
-        busy_share_many_dies: analytic::utilisation(f64::from(depth) / dies, 0.0),
-        busy_dies_bound: analytic::dies_hit(dies, f64::from(depth)),
+        busy_dies_formula: analytic::die_utilisation(drive.die_count, depth, 0.0),
+        busy_share_many_dies: analytic::die_utilisation_by_load(f64::from(depth) / dies, 0.0),
+        busy_dies_bound: analytic::busy_die_count(dies, f64::from(depth)),
         busy_dies_modelled: model,
         iops: model * dies * 1e6 / (drive.read_us + drive.transfer_us),
     }
@@ -227,7 +231,8 @@ fn build_cliff(
     out_mb_per_s: f64,
     then_mb_per_s: f64,
 ) -> WriteCliff {
-    let full_after_s = analytic::buffer_full_s(bytes as f64, in_mb_per_s * 1e6, out_mb_per_s * 1e6);
+    let full_after_s =
+        analytic::time_until_buffer_full_s(bytes as f64, in_mb_per_s * 1e6, out_mb_per_s * 1e6);
     WriteCliff {
         name,
         cache_bytes: bytes,
@@ -239,17 +244,17 @@ fn build_cliff(
     }
 }
 
-fn parse_policy(name: &str) -> Result<Policy, LaboratoryError> {
+fn parse_policy(name: &str) -> Result<VictimPolicy, LaboratoryError> {
     match name {
-        "fifo" => return Ok(Policy::Fifo),
-        "greedy" => return Ok(Policy::Greedy),
-        "cost_benefit" => return Ok(Policy::CostBenefit),
+        "fifo" => return Ok(VictimPolicy::OldestFirst),
+        "greedy" => return Ok(VictimPolicy::Greedy),
+        "cost_benefit" => return Ok(VictimPolicy::CostBenefit),
         _ => {}
     }
     (name.strip_prefix("choices_"))
         .and_then(|choices| choices.parse().ok())
         .filter(|choices| (1..=1000).contains(choices))
-        .map(Policy::Choices)
+        .map(VictimPolicy::RandomChoices)
         .ok_or_else(|| {
             request_error(format!(
                 "--policy {name} does not exist; give fifo, greedy, cost_benefit, or choices_1 to choices_1000"

@@ -4,7 +4,7 @@ use crate::error::LaboratoryError;
 use crate::model::computer::ModelComputer;
 use diskperf_analysis::formatting::FormattingTime;
 use diskperf_catalogue::{Catalogue, Setting};
-use diskperf_machine::maintenance::{NoMaintenance, maintain};
+use diskperf_machine::maintenance::{MaintenanceUnavailable, maintenance_times};
 use diskperf_timeline::Nanoseconds;
 
 /// Formats a drive, numbered from one, and verifies it the given number of times.
@@ -20,12 +20,12 @@ pub fn estimate_formatting(
 ) -> Result<FormattingTime, LaboratoryError> {
     let computer = ModelComputer::read_catalogue(catalogue, target, settings)?;
     let place = (drive as usize).wrapping_sub(1);
-    let times = maintain(&computer.specification, place).map_err(|error| {
+    let times = maintenance_times(&computer.specification, place).map_err(|error| {
         LaboratoryError::Request(match error {
-            NoMaintenance::Unknown(drive) => format!(
+            MaintenanceUnavailable::UnknownTimes(drive) => format!(
                 "the controller of drive {drive} of {target} has no formatting times: its entry lacks `maintenance_track_ms`; name a system that has it, such as sun3-rimfire-2344"
             ),
-            NoMaintenance::NoDrive => format!(
+            MaintenanceUnavailable::NoSuchDrive => format!(
                 "--drive {drive}: {target} has {} configured",
                 computer.drive_names.len()
             ),
@@ -33,10 +33,10 @@ pub fn estimate_formatting(
     })?;
     Ok(FormattingTime {
         drive_name: format!("{} of {target}", computer.drive_names[place]),
-        track_count: times.tracks,
-        revolution_time: Nanoseconds(times.revolution.0),
-        format_time: Nanoseconds(times.format.0),
-        verify_pass_time: Nanoseconds(times.verify_pass.0),
+        track_count: times.track_count,
+        revolution_time: Nanoseconds(times.revolution_time.0),
+        format_time: Nanoseconds(times.format_time.0),
+        verify_pass_time: Nanoseconds(times.verify_pass_time.0),
         verify_pass_count: passes,
     })
 }

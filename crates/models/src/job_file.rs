@@ -4,13 +4,13 @@ use crate::error::LaboratoryError;
 use diskperf_analysis::fio_jobs;
 use diskperf_battery::{Medium, Program, Suite};
 use diskperf_fio::{JobDefinition, JobEnvironment, JobFile, Keyword};
-use diskperf_timeline::JobText;
+use diskperf_timeline::JobFileText;
 use std::path::{Path, PathBuf};
 
 /// Reports whether the name of a suite or program is a job file: by its ending, because such a file
 /// exists, or because it is the text of one.
 pub fn names_job_file(name: &str) -> bool {
-    if Suite::named(name, Medium::Directory).is_some() || Program::named(name).is_some() {
+    if Suite::from_name(name, Medium::Directory).is_some() || Program::from_name(name).is_some() {
         return false;
     }
     contains_job_text(name) || has_job_file_name(name) || Path::new(name).is_file()
@@ -39,7 +39,7 @@ pub fn from_text(
     (name, text): (&str, &str),
     words: &[String],
     surroundings: &JobEnvironment,
-) -> Result<JobText, LaboratoryError> {
+) -> Result<JobFileText, LaboratoryError> {
     let file = JobFile::parse_with(name, text, words, surroundings);
     let file = file.map_err(LaboratoryError::request)?;
     // What it does not ask for is not kept: the run is the same on any machine.
@@ -47,15 +47,15 @@ pub fn from_text(
         true => surroundings.keyword_value(keyword),
         false => 0,
     };
-    Ok(JobText {
+    Ok(JobFileText {
         name: name.to_owned(),
-        text: text.to_owned(),
+        file_text: text.to_owned(),
         arguments: words.to_vec(),
         page_bytes: asked(Keyword::PageSize),
         memory_mib: asked(Keyword::Memory),
-        processors: asked(Keyword::Processors),
-        includes: file.included,
-        variables: file.variables,
+        processor_count: asked(Keyword::Processors),
+        included_files: file.included,
+        environment_variables: file.variables,
         protocol: None,
     })
 }
@@ -67,6 +67,6 @@ pub fn log_paths(job: &JobDefinition) -> impl Iterator<Item = PathBuf> {
 }
 
 /// Parses the text of a job file that was read.
-pub fn parse_text(text: &JobText) -> Result<JobFile, LaboratoryError> {
+pub fn parse_text(text: &JobFileText) -> Result<JobFile, LaboratoryError> {
     fio_jobs::parse_stored_job(text).map_err(LaboratoryError::request)
 }

@@ -4,8 +4,8 @@
 use crate::error::LaboratoryError;
 use diskperf_battery::{Medium, Program, Suite};
 use diskperf_catalogue::{Catalogue, Component};
-use diskperf_timeline::printable::{is_instruction, is_invisible};
-use diskperf_timeline::printable_line;
+use diskperf_timeline::escape_unprintable_line;
+use diskperf_timeline::printable::{is_invisible_character, is_terminal_instruction};
 
 const LABEL_LENGTH_MAX: usize = 100;
 
@@ -21,7 +21,7 @@ pub fn check_label(label: &str) -> Result<(), LaboratoryError> {
             "--label {}: {why}; write another name, as `before-the-upgrade`",
             match label {
                 "" => "\"\"".into(),
-                label => printable_line(label),
+                label => escape_unprintable_line(label),
             }
         ))),
     }
@@ -32,10 +32,10 @@ fn describe_obstacle(label: &str) -> Option<String> {
     if label.is_empty() || label.trim() != label {
         return is("a label has text, and no space at its ends");
     }
-    if label.chars().any(is_instruction) {
+    if label.chars().any(is_terminal_instruction) {
         return is("it has a character that cannot be printed");
     }
-    if let Some(hidden) = label.chars().find(|one| is_invisible(*one)) {
+    if let Some(hidden) = label.chars().find(|one| is_invisible_character(*one)) {
         return Some(format!(
             "it has a character that cannot be seen, U+{:04X}, without which it would look the same",
             u32::from(hidden)
@@ -66,10 +66,10 @@ fn describe_obstacle(label: &str) -> Option<String> {
 }
 
 fn reserved_entry(label: &str) -> Option<&'static str> {
-    if Suite::named(label, Medium::Directory).is_some() {
+    if Suite::from_name(label, Medium::Directory).is_some() {
         return Some("suite");
     }
-    if Program::named(label).is_some() {
+    if Program::from_name(label).is_some() {
         return Some("program");
     }
     let catalogue = Catalogue::embedded();
@@ -126,7 +126,7 @@ mod tests {
         ] {
             let error = check_label(label).expect_err(label).to_string();
             assert!(error.contains(why), "{label:?}: {error}");
-            assert!(!error.contains(is_instruction), "{error:?}");
+            assert!(!error.contains(is_terminal_instruction), "{error:?}");
         }
         assert!(check_label(&"x".repeat(LABEL_LENGTH_MAX + 1)).is_err());
         for label in [

@@ -1,15 +1,16 @@
 //! Work of one worker in one repetition, the same on real storage and on models.
 
 use crate::error::StorageNames;
-use diskperf_battery::program::Input;
+use diskperf_battery::program::InputFile;
 use diskperf_battery::{
-    Companies, Company, Job, Medium, Other, PipeEnd, Program, ProgramError, Step, Worker,
+    Medium, PipeEnd, Program, ProgramError, SecondTarget, SuiteJob, SuiteStep, Worker,
+    WorkerGroupMember, WorkerGroups,
 };
-use diskperf_system::{Buffer, Errno, Error, Open, System, Whence, sum_residency};
+use diskperf_system::{Buffer, Errno, Error, OpenOptions, SeekOrigin, System, sum_residency};
 use diskperf_timeline::block::TimedPart;
 use diskperf_timeline::units::format_size;
 use diskperf_timeline::{
-    CacheMode, Nanoseconds, ProgramResult, Repetition, Residency, Verified, WorkerMeasure,
+    CacheMode, Nanoseconds, ProgramResult, Repetition, Residency, VerifiedBlocks, WorkerMeasure,
 };
 use std::borrow::Cow;
 
@@ -34,11 +35,11 @@ pub struct JobTask<'a> {
 
 impl<'a> JobTask<'a> {
     /// Creates the task of a job in a run with this requested cache mode.
-    pub fn from_job(job: &'a Job, title: &'a str, asked: CacheMode, size_bytes: u64) -> Self {
+    pub fn from_job(job: &'a SuiteJob, title: &'a str, asked: CacheMode, size_bytes: u64) -> Self {
         Self {
             title,
             program: &job.program,
-            cache_mode: job.program.cache_mode(asked),
+            cache_mode: job.program.cache_mode_for(asked),
             size_bytes,
             drive_index: None,
             keeps_others_on_failure: false,
@@ -47,11 +48,11 @@ impl<'a> JobTask<'a> {
 
     /// Creates the tasks of all jobs of a step, each with its title and its size.
     pub fn list_of_step(
-        step: &'a Step,
+        step: &'a SuiteStep,
         (titles, sizes_bytes): (&'a [String], &[u64]),
         asked: CacheMode,
     ) -> Vec<Self> {
-        let jobs = step.jobs.iter().zip(titles).zip(sizes_bytes);
+        let jobs = step.parallel_jobs.iter().zip(titles).zip(sizes_bytes);
         jobs.map(|((job, title), size_bytes)| Self::from_job(job, title, asked, *size_bytes))
             .collect()
     }
@@ -64,7 +65,7 @@ pub struct StorageSetup {
     /// Directory for the files in each file system.
     pub folder_name: &'static str,
     /// Mount that serves as the other file system.
-    pub other_medium: Option<Other>,
+    pub other_medium: Option<SecondTarget>,
     /// Seed of the run, from which the workers' seeds are derived.
     pub seed: u64,
     /// Whether the caches of the whole machine are dropped before each repetition.
@@ -85,7 +86,7 @@ pub struct WorkerAssignment {
     pub worker: Worker,
     /// Inputs whose cache residency this worker reports. If several workers read one file, the
     /// first reports it.
-    input_files: Vec<Input>,
+    input_files: Vec<InputFile>,
     /// Whether this worker drops the machine's caches for all: the first worker of the first drive.
     drop_all_caches: bool,
     /// Whether an error of a job, or a block that differs, ends only this worker.
@@ -96,7 +97,7 @@ impl WorkerAssignment {
     /// Reports whether the measurement up to this error is a result. It is for a job, as in fio,
     /// and for blocks that differ, because all blocks were read by then.
     fn keeps_measure_after(&self, error: &ProgramError) -> bool {
-        self.program.fio_job().is_some() || matches!(error, ProgramError::Corrupt(_))
+        self.program.fio_job().is_some() || matches!(error, ProgramError::CorruptData(_))
     }
 
     /// Returns the error that ends only this worker, if there is one, or as an error the one that
@@ -107,7 +108,11 @@ impl WorkerAssignment {
     ) -> Result<Option<ProgramError>, ProgramError> {
         match outcome {
             Ok(()) => Ok(None),
-            Err(error @ ProgramError::System(Error::Interrupted | Error::PeerFailed)) => Err(error),
+            Err(
+                error @ ProgramError::SystemCallFailed(
+                    Error::Interrupted | Error::OtherWorkerFailed,
+                ),
+            ) => Err(error),
             Err(error) if self.keeps_others_on_failure && self.keeps_measure_after(&error) => {
                 Ok(Some(error))
             }
@@ -127,11 +132,11 @@ pub struct WorkerOutcome {
 impl WorkerOutcome {
     /// Returns the start and end of the worker's timed part, for recorders that listened meanwhile.
     pub fn timed_part(&self, thread: u32) -> TimedPart {
-        let opened = self.origin + self.measure.started;
+        let opened = self.origin + self.measure.start_time;
         TimedPart {
-            thread,
-            opened,
-            ended: opened + self.measure.elapsed,
+            thread_id: thread,
+            started_at: opened,
+            ended_at: opened + self.measure.elapsed_time,
         }
     }
 }
@@ -140,17 +145,17 @@ impl StorageSetup {
     /// Creates the assignments of tasks that run at the same time, on all their drives.
     pub fn list_assignments(&self, tasks: &[JobTask<'_>]) -> Vec<WorkerAssignment> {
         let mut assignments: Vec<WorkerAssignment> = Vec::new();
-        let companies = Companies::default();
+        let companies = WorkerGroups::default();
         for (number, task) in tasks.iter().enumerate() {
             for (drive, medium) in (0..).zip(&self.drive_media) {
                 if task.drive_index.is_some_and(|only| only != drive) {
                     continue;
                 }
-                for index in 0..task.program.workers() {
+                for index in 0..task.program.worker_count() {
                     let place = (drive, *medium);
                     let mut one =
                         self.build_assignment((number, *task), place, index, &assignments);
-                    one.worker.company = companies.seat(drive);
+                    one.worker.worker_group = companies.add_worker(drive);
                     assignments.push(one);
                 }
             }
@@ -165,10 +170,10 @@ impl StorageSetup {
         index: u32,
         earlier: &[WorkerAssignment],
     ) -> WorkerAssignment {
-        let on_drive = earlier.iter().filter(|one| one.worker.drive == drive);
+        let on_drive = earlier.iter().filter(|one| one.worker.drive_index == drive);
         let worker = self.build_worker(task, (drive, medium), (index, on_drive.count() as u64));
-        let taken = |input: &Input| earlier.iter().any(|one| one.input_files.contains(input));
-        let mut inputs = task.program.inputs(&worker);
+        let taken = |input: &InputFile| earlier.iter().any(|one| one.input_files.contains(input));
+        let mut inputs = task.program.input_files(&worker);
         inputs.retain(|input| !taken(input));
         WorkerAssignment {
             task_index: number,
@@ -191,20 +196,20 @@ impl StorageSetup {
         (index, stream): (u32, u64),
     ) -> Worker {
         Worker {
-            index,
-            drive,
+            worker_index: index,
+            drive_index: drive,
             medium,
-            folder: self.folder_name,
-            other: self.other_medium,
+            file_folder: self.folder_name,
+            second_target: self.other_medium,
             size_bytes: task.size_bytes,
-            direct: task.cache_mode == CacheMode::Direct,
+            direct_io: task.cache_mode == CacheMode::Direct,
             // Workers draw from streams of their own: a golden-ratio step
             // keeps their seeds apart.
-            seed: self.seed.wrapping_add(
+            random_seed: self.seed.wrapping_add(
                 (stream << 32 | u64::from(drive)).wrapping_mul(0x9e37_79b9_7f4a_7c15),
             ),
-            think: task.program.think(),
-            company: Company::default(),
+            think_time: task.program.think_time(),
+            worker_group: WorkerGroupMember::default(),
         }
     }
 }
@@ -262,10 +267,10 @@ pub async fn measure_worker(
         ..
     } = assignment;
     let mut program = program.clone();
-    let prepared = program.prepare(system, worker).await;
+    let prepared = program.prepare_target(system, worker).await;
     let mut failure = assignment.failure_of_worker(prepared)?;
     system.barrier().await?;
-    program.survey(system, worker).await?;
+    program.survey_target(system, worker).await?;
     if *drop_all_caches {
         system.drop_all_caches().await?;
     }
@@ -275,7 +280,7 @@ pub async fn measure_worker(
         // What is not there is in no cache: an image that a system has no need
         // of, since its drives can be read.
         let ready = none_if_absent(prepare_caches(system, input, *cache).await)?;
-        residencies.push(if ready.is_some() && input.read {
+        residencies.push(if ready.is_some() && input.is_read_through {
             measure_residency(system, input).await?
         } else {
             None
@@ -289,19 +294,20 @@ pub async fn measure_worker(
     system.start_measuring(origin)?;
     match failure {
         None => {
-            failure = assignment.failure_of_worker(program.run(system, worker, buffer).await)?
+            failure = assignment
+                .failure_of_worker(program.run_timed_part(system, worker, buffer).await)?
         }
         Some(_) => {
-            worker.company.leave();
+            worker.worker_group.leave_group();
             system.give_notice();
         }
     }
     let mut measure = system.finish_measuring().await?;
     if failure.is_some() && program.fio_job().is_some() {
         // It may have failed before it had a ring.
-        measure.load.get_or_insert_default();
+        measure.load_measure.get_or_insert_default();
     }
-    measure.drive = worker.drive;
+    measure.drive_index = worker.drive_index;
     measure.payload_bytes = program.payload_bytes(worker, &measure);
     for (input, residency) in inputs.iter().zip(&mut residencies) {
         if let Some(before) = residency.take() {
@@ -321,27 +327,29 @@ pub async fn measure_worker(
 fn none_if_absent(result: Result<(), ProgramError>) -> Result<Option<()>, ProgramError> {
     match result {
         Ok(()) => Ok(Some(())),
-        Err(ProgramError::System(error)) if error.errno() == Some(Errno::NoEntry) => Ok(None),
+        Err(ProgramError::SystemCallFailed(error)) if error.errno() == Some(Errno::NoEntry) => {
+            Ok(None)
+        }
         Err(error) => Err(error),
     }
 }
 
 async fn prepare_caches(
     system: &mut System,
-    input: &Input,
+    input: &InputFile,
     cache: CacheMode,
 ) -> Result<(), ProgramError> {
     match cache {
-        CacheMode::Cold | CacheMode::Direct => Ok(system.drop_cached(&input.path).await?),
+        CacheMode::Cold | CacheMode::Direct => Ok(system.drop_cached_pages(&input.path).await?),
         CacheMode::Warm => warm_cache(system, input).await,
     }
 }
 
 /// Reads an input into the page cache, again if the kernel has already dropped part of it. The file
 /// stays open, because a block device loses its pages when nobody has it open.
-async fn warm_cache(system: &mut System, input: &Input) -> Result<(), ProgramError> {
+async fn warm_cache(system: &mut System, input: &InputFile) -> Result<(), ProgramError> {
     let mut buffer = vec![0; 1 << 20];
-    let file = system.open(&input.path, Open::READ).await?;
+    let file = system.open(&input.path, OpenOptions::READ).await?;
     for _ in 0..WARM_UP_PASSES_MAX {
         let resident = system
             .resident_bytes(&input.path, input.length_bytes)
@@ -349,7 +357,7 @@ async fn warm_cache(system: &mut System, input: &Input) -> Result<(), ProgramErr
         if resident.is_some_and(|bytes| bytes >= input.length_bytes) {
             break;
         }
-        system.lseek(file, 0, Whence::Start).await?;
+        system.lseek(file, 0, SeekOrigin::FileStart).await?;
         let mut left = input.length_bytes;
         while left > 0 {
             let wanted = buffer.len().min(left as usize);
@@ -368,15 +376,15 @@ const WARM_UP_PASSES_MAX: u32 = 2;
 
 async fn measure_residency(
     system: &mut System,
-    input: &Input,
+    input: &InputFile,
 ) -> Result<Option<Residency>, ProgramError> {
     let resident = system
         .resident_bytes(&input.path, input.length_bytes)
         .await?;
     Ok(resident.map(|before_bytes| Residency {
         file_bytes: input.length_bytes,
-        before_bytes,
-        after_bytes: 0,
+        resident_before_bytes: before_bytes,
+        resident_after_bytes: 0,
     }))
 }
 
@@ -384,12 +392,12 @@ async fn measure_residency(
 /// file.
 async fn measure_residency_after(
     system: &mut System,
-    input: &Input,
+    input: &InputFile,
     before: Residency,
 ) -> Result<Option<Residency>, ProgramError> {
     match system.resident_bytes(&input.path, input.length_bytes).await {
         Ok(after_bytes) => Ok(Some(Residency {
-            after_bytes: after_bytes.unwrap_or(0),
+            resident_after_bytes: after_bytes.unwrap_or(0),
             ..before
         })),
         Err(error) if error.errno() == Some(Errno::NoEntry) => Ok(None),
@@ -400,8 +408,11 @@ async fn measure_residency_after(
 /// Returns a note on a result whose workers mostly waited for their turn to start: its elapsed time
 /// is that of the program's own delay.
 pub fn describe_stagger(program: &Program, result: &ProgramResult) -> Option<String> {
-    let waited = program.last_start();
-    let elapsed = result.kept().map(Repetition::elapsed).max()?;
+    let waited = program.last_start_offset();
+    let elapsed = result
+        .kept_repetitions()
+        .map(Repetition::elapsed_time)
+        .max()?;
     (waited.0 * 2 > elapsed.0).then(|| {
         format!(
             "the last reader starts {} ms after the first, which is most of the {} ms of the run; give a larger --size, or program.offset_ms=0",
@@ -413,7 +424,10 @@ pub fn describe_stagger(program: &Program, result: &ProgramResult) -> Option<Str
 
 /// Returns the reason why requests could not be submitted in the best way; `None` if they were.
 pub fn describe_engine_fallback(result: &ProgramResult) -> Option<String> {
-    let mut loads = result.repetitions.iter().flat_map(Repetition::loads);
+    let mut loads = result
+        .repetitions
+        .iter()
+        .flat_map(Repetition::load_measures);
     loads.find_map(|load| load.engine_note.clone())
 }
 
@@ -421,11 +435,14 @@ pub fn describe_engine_fallback(result: &ProgramResult) -> Option<String> {
 /// in the last repetition, without duplicates, and the verified data.
 pub fn list_end_notes(result: &ProgramResult) -> Vec<String> {
     let last = result.repetitions.last();
-    let notes = last.into_iter().flat_map(Repetition::loads);
+    let notes = last.into_iter().flat_map(Repetition::load_measures);
     let mut notes: Vec<String> = notes.filter_map(|load| load.end_note.clone()).collect();
     notes.dedup();
     notes.extend(last.and_then(describe_errors));
-    let mut failures: Vec<_> = last.into_iter().flat_map(Repetition::failures).collect();
+    let mut failures: Vec<_> = last
+        .into_iter()
+        .flat_map(Repetition::worker_failures)
+        .collect();
     failures.dedup();
     notes.extend(
         failures
@@ -437,9 +454,13 @@ pub fn list_end_notes(result: &ProgramResult) -> Vec<String> {
 }
 
 fn describe_errors(repetition: &Repetition) -> Option<String> {
-    let failed = || repetition.loads().filter(|load| load.errors > 0);
-    let count: u64 = failed().map(|load| load.errors).sum();
-    let first = Errno::from_number(failed().next()?.first_error as i32);
+    let failed = || {
+        repetition
+            .load_measures()
+            .filter(|load| load.ignored_error_count > 0)
+    };
+    let count: u64 = failed().map(|load| load.ignored_error_count).sum();
+    let first = Errno::from_number(failed().next()?.first_ignored_errno as i32);
     Some(format!(
         "{count} requests failed and are excluded from all other counts; the first error: {first}"
     ))
@@ -447,16 +468,19 @@ fn describe_errors(repetition: &Repetition) -> Option<String> {
 
 /// Returns a note on the data that was read back and compared, in all repetitions.
 fn describe_verification(result: &ProgramResult) -> Option<String> {
-    let of_each = result.repetitions.iter().filter_map(Repetition::verified);
-    let of_each: Vec<Verified> = of_each.collect();
-    let verified = Verified::sum(&of_each)?;
-    let Verified {
-        kind,
+    let of_each = result
+        .repetitions
+        .iter()
+        .filter_map(Repetition::verified_blocks);
+    let of_each: Vec<VerifiedBlocks> = of_each.collect();
+    let verified = VerifiedBlocks::sum(&of_each)?;
+    let VerifiedBlocks {
+        verification_kind: kind,
         written_bytes,
-        blocks,
-        bytes,
-        mismatches,
-        unread_blocks,
+        block_count: blocks,
+        verified_bytes: bytes,
+        mismatch_count: mismatches,
+        unread_block_count: unread_blocks,
     } = verified;
     Some(match (blocks, mismatches) {
         (0, _) if written_bytes == 0 => {
@@ -502,15 +526,21 @@ pub fn describe_late_arrivals(result: &ProgramResult) -> Option<String> {
         Some((one.iops()?, wanted))
             .filter(|(iops, wanted)| *iops < ARRIVALS_KEPT_SHARE_MIN * wanted)
     };
-    let (iops, wanted) = result.kept().find_map(short)?;
-    let unfinished = result.kept().flat_map(Repetition::loads);
-    let unfinished: u64 = unfinished.map(|load| load.unfinished).sum();
+    let (iops, wanted) = result.kept_repetitions().find_map(short)?;
+    let unfinished = result
+        .kept_repetitions()
+        .flat_map(Repetition::load_measures);
+    let unfinished: u64 = unfinished.map(|load| load.unfinished_count).sum();
     let given_up = match unfinished {
         0 => String::new(),
         count => format!(", and {count} were not complete at the end"),
     };
     // Commits wait for one another.
-    let remedy = match result.kept().flat_map(Repetition::loads).next() {
+    let remedy = match result
+        .kept_repetitions()
+        .flat_map(Repetition::load_measures)
+        .next()
+    {
         Some(load) if load.commit.is_empty() => {
             "give a smaller program.rate_iops, or a larger program.depth"
         }
@@ -546,8 +576,12 @@ pub fn collect_repetitions(
     (assignments, names): (&[WorkerAssignment], &StorageNames),
     outcomes: Vec<Result<WorkerOutcome, ProgramError>>,
 ) -> Result<Vec<Repetition>, WorkerError> {
-    let consequence =
-        |error: &ProgramError| matches!(error, ProgramError::System(Error::PeerFailed));
+    let consequence = |error: &ProgramError| {
+        matches!(
+            error,
+            ProgramError::SystemCallFailed(Error::OtherWorkerFailed)
+        )
+    };
     let tasks = assignments.iter().map(|one| one.task_index + 1).max();
     let mut repetitions = vec![Repetition::default(); tasks.unwrap_or(0)];
     let mut residencies = vec![Vec::new(); repetitions.len()];
@@ -556,7 +590,7 @@ pub fn collect_repetitions(
         match outcome {
             Ok(mut outcome) => {
                 let failure = outcome.failure.as_ref();
-                outcome.measure.failure = failure.map(|error| names.worker_failure(error));
+                outcome.measure.worker_failure = failure.map(|error| names.worker_failure(error));
                 repetitions[assignment.task_index]
                     .workers
                     .push(outcome.measure);

@@ -12,9 +12,9 @@ pub mod workload;
 use crate::error::LaboratoryError;
 use crate::files::Files;
 use crate::label;
-use diskperf_battery::{Job, Medium, Step};
+use diskperf_battery::{Medium, SuiteJob, SuiteStep};
 use diskperf_timeline::units::format_size;
-use diskperf_timeline::{Experiment, Titled};
+use diskperf_timeline::{Experiment, ResultTitle};
 use std::collections::BTreeMap;
 
 pub use job_file::FILES_MAX;
@@ -46,13 +46,13 @@ pub const NO_EMPTY_DEVICE_MESSAGE: &str = "it reads a block device of length 0, 
 /// at all.
 pub fn remove_steps(
     (suite, target): (&str, &str),
-    steps: Vec<Step>,
-    obstacle: impl Fn(&Job) -> Option<String>,
-) -> Result<(Vec<Step>, Vec<String>), LaboratoryError> {
+    steps: Vec<SuiteStep>,
+    obstacle: impl Fn(&SuiteJob) -> Option<String>,
+) -> Result<(Vec<SuiteStep>, Vec<String>), LaboratoryError> {
     let mut kept = Vec::new();
     let mut obstacles: Vec<(String, Vec<String>)> = Vec::new();
     for step in steps {
-        match step.jobs.iter().find_map(&obstacle) {
+        match step.parallel_jobs.iter().find_map(&obstacle) {
             None => kept.push(step),
             Some(obstacle) => match obstacles.iter_mut().find(|(known, _)| *known == obstacle) {
                 Some((_, titles)) => titles.push(format_step_title(&step)),
@@ -79,9 +79,9 @@ pub fn remove_steps(
 /// Returns the bytes of all files that jobs keep on a target together. `own` returns the name and
 /// size of a program's own file. Jobs that name the same file share it.
 pub fn total_file_bytes<'a>(
-    jobs: impl Iterator<Item = &'a Job>,
+    jobs: impl Iterator<Item = &'a SuiteJob>,
     medium: Medium,
-    own: impl Fn(&'a Job) -> (&'static str, u64),
+    own: impl Fn(&'a SuiteJob) -> (&'static str, u64),
 ) -> u64 {
     let mut files: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     for job in jobs {
@@ -98,7 +98,7 @@ pub fn total_file_bytes<'a>(
             }
             None => {
                 let (name, bytes) = own(job);
-                vec![((name, job.files(medium).1), bytes)]
+                vec![((name, job.file_set_of_medium(medium).1), bytes)]
             }
         };
         for (name, wanted_bytes) in of_job {
@@ -111,7 +111,7 @@ pub fn total_file_bytes<'a>(
 }
 
 /// Returns the title of a step: the titles of its first jobs.
-pub fn format_step_title(step: &Step) -> String {
+pub fn format_step_title(step: &SuiteStep) -> String {
     let titles = list_titles(step);
     let shown = titles[..titles.len().min(TITLES_SHOWN_MAX)].join(" + ");
     match titles.len().saturating_sub(TITLES_SHOWN_MAX) {
@@ -123,8 +123,8 @@ pub fn format_step_title(step: &Step) -> String {
 const TITLES_SHOWN_MAX: usize = 4;
 
 /// Returns the title of each job of a step.
-pub fn list_titles(step: &Step) -> Vec<String> {
-    step.jobs.iter().map(format_title).collect()
+pub fn list_titles(step: &SuiteStep) -> Vec<String> {
+    step.parallel_jobs.iter().map(format_title).collect()
 }
 
 /// Describes the maximum number of runs of a program.
@@ -137,26 +137,26 @@ pub fn format_repetitions(repetitions_max: u32) -> String {
 
 /// Returns a text such as `, spread over 256 MiB` for a job whose size does not tell the range of
 /// its requests.
-pub fn describe_drives(job: &Job) -> String {
+pub fn describe_drives(job: &SuiteJob) -> String {
     job.area_bytes().map_or(String::new(), |bytes| {
         format!(", spread over {}", format_size(bytes))
     })
 }
 
 /// Returns the title of a job for users.
-pub fn format_title(job: &Job) -> String {
-    to_titled(job, &job.values()).title()
+pub fn format_title(job: &SuiteJob) -> String {
+    to_titled(job, &job.parameter_values()).display_title()
 }
 
 /// Returns the name of a job's program, with the parameters that distinguish it from its siblings.
-pub fn job_key(job: &Job) -> String {
-    to_titled(job, &job.values()).key()
+pub fn job_key(job: &SuiteJob) -> String {
+    to_titled(job, &job.parameter_values()).result_key()
 }
 
-fn to_titled<'a>(job: &'a Job, parameters: &'a BTreeMap<String, String>) -> Titled<'a> {
-    Titled {
-        program: job.name(),
+fn to_titled<'a>(job: &'a SuiteJob, parameters: &'a BTreeMap<String, String>) -> ResultTitle<'a> {
+    ResultTitle {
+        program: job.display_name(),
         parameters,
-        distinguishing: &job.distinguishing,
+        distinguishing: &job.distinguishing_parameters,
     }
 }

@@ -16,10 +16,11 @@ use crate::plan::{ModelPlan, job_key};
 use crate::rig::repeat_unobserved;
 use diskperf_analysis::quantity::judged_duration_s;
 use diskperf_analysis::summary::ResultSummary;
-use diskperf_battery::Job;
+use diskperf_battery::SuiteJob;
 use diskperf_catalogue::Catalogue;
 use diskperf_timeline::{
-    Experiment, Histogram, Nanoseconds, ProgramResult, Repetition, Setting, WorkerMeasure, World,
+    Experiment, Histogram, MeasuredWorld, Nanoseconds, ProgramResult, Repetition, Setting,
+    WorkerMeasure,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -139,7 +140,7 @@ impl ModelStudy {
     ) -> Result<Vec<StudyFigures>, LaboratoryError> {
         let plan = self.plan_point(point)?;
         let bench = ModelBench::build(&plan.computers[0].specification, bench_usage(&plan, stop))?;
-        let jobs = plan.suite.jobs();
+        let jobs = plan.suite.iter_jobs();
         jobs.map(|job| self.point_figures(&plan, job, (point, &bench)))
             .collect()
     }
@@ -154,12 +155,12 @@ impl ModelStudy {
     fn point_figures(
         &self,
         plan: &ModelPlan,
-        job: &Job,
+        job: &SuiteJob,
         (point, bench): (&StudyPoint, &ModelBench),
     ) -> Result<StudyFigures, LaboratoryError> {
         let title = job_key(&without_settings(job, &point.settings));
         let task = build_task(plan, job, &title);
-        let protocol = plan.suite.protocol_of(job);
+        let protocol = plan.suite.protocol_of_job(job);
         let mut counts = Vec::new();
         let mut before = MachineCounts::from_bench(bench);
         let repetitions = repeat_unobserved(bench, (task, protocol), |_| {
@@ -171,7 +172,7 @@ impl ModelStudy {
         // Which of them count is known when all are made.
         let all = repetitions.iter().cloned().zip(counts);
         let mut kept: Vec<(Repetition, MachineCounts)> =
-            all.filter(|(one, _)| !one.discarded).collect();
+            all.filter(|(one, _)| !one.is_discarded).collect();
         let result = ProgramResult {
             repetitions,
             ..describe_setup(plan, &plan.computers[0]).new_result(job, task, protocol)
@@ -180,23 +181,23 @@ impl ModelStudy {
             judged_duration_s(one).total_cmp(&judged_duration_s(other))
         });
         let (middle, counts) = &kept[(kept.len() - 1) / 2];
-        let summary = ResultSummary::summarize_in_world(World::Model, &result);
+        let summary = ResultSummary::summarize_in_world(MeasuredWorld::Model, &result);
         Ok(StudyFigures {
             program: title.clone(),
-            filesystem: result.filesystem,
-            drive_count: result.drives,
+            filesystem: result.filesystem_type,
+            drive_count: result.drive_count,
             kept_count: summary.kept_count as u32,
             kb_per_s: summary.kb_per_s,
             durable_kb_per_s: summary.durable_kb_per_s,
             cpu_percent: summary.cpu_percent,
-            elapsed_time: middle.elapsed(),
-            durable_elapsed_time: middle.durable(),
-            cpu_time: Nanoseconds(middle.total(|worker| worker.cpu.0)),
+            elapsed_time: middle.elapsed_time(),
+            durable_elapsed_time: middle.durable_time(),
+            cpu_time: Nanoseconds(middle.sum_over_workers(|worker| worker.cpu_time.0)),
             processor_busy_time: counts.processor_time,
             payload_bytes: middle.payload_bytes(),
-            read_bytes: middle.total(|worker| worker.read_bytes),
-            written_bytes: middle.total(|worker| worker.written_bytes),
-            call_count: middle.total(|worker| worker.calls),
+            read_bytes: middle.sum_over_workers(|worker| worker.read_bytes),
+            written_bytes: middle.sum_over_workers(|worker| worker.written_bytes),
+            call_count: middle.sum_over_workers(|worker| worker.call_count),
             request_count: counts.request_count,
             missed_revolution_count: counts.missed_revolution_count,
             read_p99_ns: latency_p99_ns(&kept, |worker| &worker.read_latency),
@@ -213,17 +214,17 @@ fn latency_p99_ns(
     for worker in kept.iter().flat_map(|(one, _)| &one.workers) {
         calls.merge(of(worker));
     }
-    (calls.count() > 0).then(|| calls.percentile(99.0).0)
+    (calls.latency_count() > 0).then(|| calls.percentile(99.0).0)
 }
 
 /// Returns the job with a title that omits the parameters which a point sets, so that a program has
 /// one name in all points of a study.
-fn without_settings(job: &Job, settings: &[Setting]) -> Job {
+fn without_settings(job: &SuiteJob, settings: &[Setting]) -> SuiteJob {
     let mut job = job.clone();
     let set = |name: &String| {
         let mut settings = settings.iter();
-        settings.any(|setting| setting.of_program().unwrap_or(&setting.path) == name)
+        settings.any(|setting| setting.program_parameter_name().unwrap_or(&setting.path) == name)
     };
-    job.distinguishing.retain(|name| !set(name));
+    job.distinguishing_parameters.retain(|name| !set(name));
     job
 }

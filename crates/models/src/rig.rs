@@ -6,9 +6,11 @@ use crate::observer::{Observer, ObserverEvent, SilentObserver};
 use diskperf_analysis::quantity::judged_duration_s;
 use diskperf_analysis::statistics::{self, steady::is_steady};
 use diskperf_analysis::summary;
-use diskperf_battery::{Companies, Job};
+use diskperf_battery::{SuiteJob, WorkerGroups};
 use diskperf_system::WorkerProgress;
-use diskperf_timeline::{Nanoseconds, ProgramResult, Protocol, Repetition, Statistic, SteadyRule};
+use diskperf_timeline::{
+    Nanoseconds, ProgramResult, Protocol, Repetition, SteadyRule, SummaryStatistic,
+};
 use std::sync::Arc;
 
 /// Drives on which programs can run, of this machine or of a modelled one. A rig is set up when it
@@ -43,7 +45,7 @@ pub struct RigWork<'a> {
     /// Number of repetitions, and the selection of those that count.
     pub protocol: Protocol,
     /// Groups (companies) of the workers on each drive, which share state.
-    pub companion_work: Companies,
+    pub companion_work: WorkerGroups,
 }
 
 /// Properties that all results on one rig share.
@@ -58,16 +60,21 @@ pub struct RigSetup {
 
 impl RigSetup {
     /// Creates the result of a job, with no measurements yet.
-    pub fn new_result(&self, job: &Job, task: JobTask<'_>, protocol: Protocol) -> ProgramResult {
+    pub fn new_result(
+        &self,
+        job: &SuiteJob,
+        task: JobTask<'_>,
+        protocol: Protocol,
+    ) -> ProgramResult {
         ProgramResult {
-            program: job.name().to_owned(),
-            parameters: job.values(),
-            distinguishing: job.distinguishing.clone(),
-            row: job.row,
-            drives: self.drive_count,
-            filesystem: self.filesystem.clone(),
+            program: job.display_name().to_owned(),
+            parameters: job.parameter_values(),
+            distinguishing: job.distinguishing_parameters.clone(),
+            table_row: job.table_row,
+            drive_count: self.drive_count,
+            filesystem_type: self.filesystem.clone(),
             size_bytes: task.size_bytes,
-            cache: task.cache_mode,
+            cache_mode: task.cache_mode,
             protocol,
             repetitions: Vec::new(),
             notes: self.notes.clone(),
@@ -78,17 +85,17 @@ impl RigSetup {
 /// Protocol of searches and of published cells. The first of three repetitions clears the cache, as
 /// in 1983.
 pub const THREE_REPETITIONS: Protocol = Protocol {
-    repetitions: 3,
-    discarded: 1,
-    statistic: Statistic::Median,
+    repetition_count: 3,
+    discarded_count: 1,
+    statistic: SummaryStatistic::Median,
     stop_below_share: None,
-    steady: None,
+    steady_rule: None,
 };
 
 /// Protocol of a single repetition, which is kept.
 pub const ONE_REPETITION: Protocol = Protocol {
-    repetitions: 1,
-    discarded: 0,
+    repetition_count: 1,
+    discarded_count: 0,
     ..THREE_REPETITIONS
 };
 
@@ -107,18 +114,18 @@ pub fn repeat_work(
     let protocol = work.protocol;
     let mut assignments = rig.list_assignments(&work.job_tasks);
     for one in &mut assignments {
-        one.worker.company = work.companion_work.seat(one.worker.drive);
+        one.worker.worker_group = work.companion_work.add_worker(one.worker.drive_index);
     }
     for number in 0.. {
         // What else the machine did, it did to all tasks.
-        let of = protocol.repetitions
+        let of = protocol.repetition_count
             + disturbed_count(&repetitions[0]).min(spare_repetitions(&protocol));
         if number == of {
             break;
         }
         let mut made = run_once((rig, work), &assignments, (number, of), observer)?;
         for one in &mut made {
-            one.discarded = number < protocol.discarded;
+            one.is_discarded = number < protocol.discarded_count;
         }
         let goes_on = goes_on(&made, observer);
         for (all, one) in repetitions.iter_mut().zip(made) {
@@ -132,7 +139,7 @@ pub fn repeat_work(
             break;
         }
     }
-    match protocol.steady {
+    match protocol.steady_rule {
         Some(rule) => keep_steady_window(repetitions, &rule),
         None => keep_undisturbed(repetitions, &protocol),
     }
@@ -141,7 +148,7 @@ pub fn repeat_work(
 
 /// Reports whether the repetitions suffice before their maximum number is reached.
 fn has_enough_repetitions(repetitions: &[Repetition], protocol: &Protocol) -> bool {
-    match protocol.steady {
+    match protocol.steady_rule {
         Some(rule) => is_steady(&summary::round_rates(repetitions), &rule),
         None => is_interval_narrow(repetitions, protocol),
     }
@@ -151,22 +158,22 @@ fn has_enough_repetitions(repetitions: &[Repetition], protocol: &Protocol) -> bo
 /// Disturbed rounds count as well, because each round changes the storage.
 fn keep_steady_window(rounds: &mut [Vec<Repetition>], rule: &SteadyRule) {
     for all in rounds {
-        let before = all.len().saturating_sub(rule.window as usize);
+        let before = all.len().saturating_sub(rule.window_rounds as usize);
         for round in &mut all[..before] {
-            round.discarded = true;
+            round.is_discarded = true;
         }
     }
 }
 
 /// Discards disturbed repetitions if enough undisturbed ones remain. Otherwise all count.
 fn keep_undisturbed(repetitions: &mut [Vec<Repetition>], protocol: &Protocol) {
-    let wanted = (protocol.repetitions - protocol.discarded) as usize;
+    let wanted = (protocol.repetition_count - protocol.discarded_count) as usize;
     let enough = |all: &Vec<Repetition>| {
         undisturbed_repetitions(all).count() >= wanted || is_interval_narrow(all, protocol)
     };
     if repetitions.iter().all(enough) {
         for one in repetitions.iter_mut().flatten() {
-            one.discarded |= one.is_disturbed();
+            one.is_discarded |= one.is_disturbed();
         }
     }
 }
@@ -190,7 +197,7 @@ fn run_once(
 
 fn total_work_bytes(work: &RigWork<'_>, assignments: &[WorkerAssignment]) -> u64 {
     let moved = |one: &WorkerAssignment| {
-        one.worker.size_bytes * work.job_tasks[one.task_index].program.passes()
+        one.worker.size_bytes * work.job_tasks[one.task_index].program.pass_count()
     };
     assignments.iter().map(moved).sum()
 }
@@ -199,19 +206,19 @@ fn expected_duration(work: &RigWork<'_>) -> Option<Nanoseconds> {
     let each: Option<Vec<_>> = work
         .job_tasks
         .iter()
-        .map(|task| task.program.lasts())
+        .map(|task| task.program.duration_max())
         .collect();
     each?.into_iter().max()
 }
 
 /// Repetitions that are neither discarded nor disturbed.
 fn undisturbed_repetitions(repetitions: &[Repetition]) -> impl Iterator<Item = &Repetition> {
-    let counted = repetitions.iter().filter(|one| !one.discarded);
+    let counted = repetitions.iter().filter(|one| !one.is_discarded);
     counted.filter(|one| !one.is_disturbed())
 }
 
 fn disturbed_count(repetitions: &[Repetition]) -> u32 {
-    let disturbed = |one: &&Repetition| !one.discarded && one.is_disturbed();
+    let disturbed = |one: &&Repetition| !one.is_discarded && one.is_disturbed();
     repetitions.iter().filter(disturbed).count() as u32
 }
 
@@ -219,8 +226,8 @@ fn disturbed_count(repetitions: &[Repetition]) -> u32 {
 /// least two. It is zero for a protocol with a single repetition, and for rounds that run until
 /// they are steady, because all of those count.
 pub fn spare_repetitions(protocol: &Protocol) -> u32 {
-    match protocol.repetitions {
-        _ if protocol.steady.is_some() => 0,
+    match protocol.repetition_count {
+        _ if protocol.steady_rule.is_some() => 0,
         1 => 0,
         repetitions => (repetitions / 2).max(2),
     }
@@ -237,7 +244,7 @@ pub fn repeat_unobserved(
     let work = RigWork {
         job_tasks: tasks,
         protocol,
-        companion_work: Companies::default(),
+        companion_work: WorkerGroups::default(),
     };
     repeat_work(
         rig,
@@ -306,7 +313,7 @@ mod tests {
         let busy = is_disturbed.then_some(Interference::ProcessorBusy { threads: 1 });
         Repetition {
             workers: vec![WorkerMeasure {
-                elapsed: Nanoseconds::from_millis(elapsed_ms),
+                elapsed_time: Nanoseconds::from_millis(elapsed_ms),
                 ..WorkerMeasure::default()
             }],
             interference: busy.into_iter().collect(),
@@ -322,22 +329,22 @@ mod tests {
         };
         let task = JobTask {
             title: "",
-            program: &Program::named("read_8192").unwrap(),
+            program: &Program::from_name("read_8192").unwrap(),
             cache_mode: CacheMode::Cold,
             size_bytes: 0,
             drive_index: None,
             keeps_others_on_failure: false,
         };
         let repetitions = repeat_unobserved(&rig, (task, protocol), |_| true).unwrap();
-        let mark = |one: &Repetition| if one.discarded { '-' } else { 'k' };
+        let mark = |one: &Repetition| if one.is_discarded { '-' } else { 'k' };
         repetitions.iter().map(mark).collect()
     }
 
     /// The same where some are disturbed (`x`).
     fn kept(repetitions: u32, discarded: u32, sure: Option<f64>, disturbed: &str) -> String {
         let protocol = Protocol {
-            repetitions,
-            discarded,
+            repetition_count: repetitions,
+            discarded_count: discarded,
             stop_below_share: sure,
             ..THREE_REPETITIONS
         };
@@ -381,11 +388,11 @@ mod tests {
             (4, 5, "kkkk"),
         ] {
             let protocol = Protocol {
-                repetitions: most,
-                discarded: 0,
-                steady: Some(SteadyRule {
-                    window,
-                    ..SteadyRule::SNIA
+                repetition_count: most,
+                discarded_count: 0,
+                steady_rule: Some(SteadyRule {
+                    window_rounds: window,
+                    ..SteadyRule::SNIA_RULE
                 }),
                 ..THREE_REPETITIONS
             };
@@ -397,8 +404,8 @@ mod tests {
     #[test]
     fn repetitions_that_agree_end_early_and_others_do_not() {
         let protocol = Protocol {
-            repetitions: 20,
-            discarded: 0,
+            repetition_count: 20,
+            discarded_count: 0,
             stop_below_share: Some(0.02),
             ..THREE_REPETITIONS
         };
@@ -414,19 +421,19 @@ mod tests {
     #[test]
     fn of_a_fixed_duration_the_rate_of_requests_is_what_is_sure() {
         let protocol = Protocol {
-            repetitions: 20,
-            discarded: 0,
+            repetition_count: 20,
+            discarded_count: 0,
             stop_below_share: Some(0.02),
             ..THREE_REPETITIONS
         };
         let is_sure = |requests: &[u64]| {
             let repetitions = requests.iter().map(|requests| {
                 let mut load = LoadMeasure::default();
-                load.read.response = vec![(1000, *requests)].into();
+                load.read.response_times = vec![(1000, *requests)].into();
                 Repetition {
                     workers: vec![WorkerMeasure {
-                        elapsed: Nanoseconds::from_millis(500),
-                        load: Some(load),
+                        elapsed_time: Nanoseconds::from_millis(500),
+                        load_measure: Some(load),
                         ..WorkerMeasure::default()
                     }],
                     ..Repetition::default()

@@ -213,7 +213,7 @@ fn empty_result(
     keys: Vec<TunedParameter>,
     combinations: u64,
 ) -> TuningResult {
-    let sizes = today.suite.jobs().map(|job| today.file_bytes(job));
+    let sizes = today.suite.iter_jobs().map(|job| today.file_bytes(job));
     let how_much = moved.describe(search, today);
     TuningResult {
         suite: today.suite.name.clone(),
@@ -453,7 +453,7 @@ impl TuningRun<'_> {
         let fingerprint = point_fingerprint(&plan, wanted.seed_and_phase);
         if let Some(figures) = self
             .memory
-            .find_figures(&fingerprint, plan.suite.jobs().count())
+            .find_figures(&fingerprint, plan.suite.iter_jobs().count())
         {
             return Ok((figures, true));
         }

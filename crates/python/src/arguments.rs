@@ -88,25 +88,25 @@ impl ReplayArguments {
         let ns = |seconds: f64| (seconds.max(0.0) * 1e9) as u64;
         Ok(Workload::Replay(Box::new(TraceReplay {
             files: self.files,
-            reading: TraceReading {
+            trace_reading: TraceReading {
                 form: self.form,
-                columns: self.columns,
+                column_names: self.columns,
                 time_unit: self.time_unit,
-                partial: self.partial,
+                allows_partial: self.partial,
                 window_ns: self.window_s.map(|(from, to)| (ns(from), ns(to))),
-                device: self.device,
+                device_name: self.device,
                 round_to_bytes: self.round_to_sectors,
             },
-            pace: match (self.depth, self.think) {
-                (Some(depth), _) => ReplayPace::Closed { depth },
+            replay_pace: match (self.depth, self.think) {
+                (Some(depth), _) => ReplayPace::ClosedLoop { depth },
                 (None, true) => ReplayPace::Dependent,
-                (None, false) => ReplayPace::Open {
+                (None, false) => ReplayPace::OpenLoop {
                     speed: self.speed.unwrap_or(1.0),
                 },
             },
-            slots: self.slots,
-            addresses: match (self.scale_addresses, self.scale_to) {
-                (false, _) => ReplayAddresses::Kept,
+            slot_count: self.slots,
+            replay_addresses: match (self.scale_addresses, self.scale_to) {
+                (false, _) => ReplayAddresses::Unchanged,
                 (true, None) => ReplayAddresses::ScaledToTarget,
                 (true, Some(SizeArgument::Bytes(bytes))) => ReplayAddresses::Scaled(bytes),
                 (true, Some(SizeArgument::Text(text))) => {
@@ -116,7 +116,7 @@ impl ReplayArguments {
                     })?)
                 }
             },
-            held: None,
+            trace_facts: None,
             protocol: None,
         })))
     }
@@ -140,32 +140,32 @@ impl RunArguments {
         let asked = Experiment {
             workload: match self.replay {
                 Some(replay) => replay.to_workload(py)?,
-                None => Workload::of(self.what),
+                None => Workload::from_suite_name(self.what),
             },
             fio_arguments: self.fio_args,
             targets: self.targets,
-            drives: checked_count(py, "drives", self.drives, DRIVES_MAX)?,
-            catalogue: self.catalogue,
-            together: self.together,
-            other: self.other,
-            size: parse_size_argument(py, self.size)?,
+            drive_count: checked_count(py, "drives", self.drives, DRIVES_MAX)?,
+            catalogue_path: self.catalogue,
+            runs_targets_together: self.together,
+            second_target: self.other,
+            size_choice: parse_size_argument(py, self.size)?,
             settings,
-            repetitions: checked_count(py, "repetitions", self.repetitions, REPETITIONS_MAX)?,
-            until_steady: parse_steady_rule(py, self.until_steady)?,
-            through_cache: self
+            repetition_count: checked_count(py, "repetitions", self.repetitions, REPETITIONS_MAX)?,
+            steady_rule: parse_steady_rule(py, self.until_steady)?,
+            passes_cache: self
                 .cache
                 .as_deref()
-                .is_some_and(|name| name != CacheMode::Direct.name()),
-            cache: match &self.cache {
+                .is_some_and(|name| name != CacheMode::Direct.mode_name()),
+            cache_mode: match &self.cache {
                 Some(name) => parse_cache_mode(py, name)?,
                 None => CacheMode::Cold,
             },
-            drop_all_caches: self.drop_caches,
-            fresh: self.fresh,
+            drops_all_caches: self.drop_caches,
+            fresh_filesystem: self.fresh,
             destroy_data_on: self.destroy_data_on,
-            ignore_signature: self.ignore_signature,
-            time_calls: self.time_calls,
-            no_budget: self.no_budget,
+            ignores_signature: self.ignore_signature,
+            times_calls: self.time_calls,
+            has_no_budget: self.no_budget,
             seed: self.seed,
             label: self.label,
             ..Experiment::default()
@@ -203,7 +203,7 @@ pub(crate) fn checked_count(
 ///
 /// A text that is no steady-state rule.
 fn parse_steady_rule(py: Python<'_>, rule: Option<String>) -> PyResult<Option<SteadyRule>> {
-    let rule = rule.map(|rule| SteadyRule::parse(&rule)).transpose();
+    let rule = rule.map(|rule| SteadyRule::parse_rule(&rule)).transpose();
     rule.map_err(|error| request_exception(py, format!("until_steady: {error}")))
 }
 
@@ -215,11 +215,11 @@ pub(crate) fn parse_size_argument(
     size: Option<SizeArgument>,
 ) -> PyResult<SizeChoice> {
     match size {
-        None => Ok(SizeChoice::Auto),
-        Some(SizeArgument::Bytes(bytes)) => Ok(SizeChoice::Bytes(bytes)),
-        Some(SizeArgument::Text(text)) if text == "auto" => Ok(SizeChoice::Auto),
+        None => Ok(SizeChoice::AutomaticSize),
+        Some(SizeArgument::Bytes(bytes)) => Ok(SizeChoice::SizeBytes(bytes)),
+        Some(SizeArgument::Text(text)) if text == "auto" => Ok(SizeChoice::AutomaticSize),
         Some(SizeArgument::Text(text)) => match parse_size(&text) {
-            Ok(bytes) => Ok(SizeChoice::Bytes(bytes)),
+            Ok(bytes) => Ok(SizeChoice::SizeBytes(bytes)),
             Err(error) => Err(request_exception(
                 py,
                 format!("size={text:?}: {error}, or \"auto\""),
@@ -233,7 +233,7 @@ pub(crate) fn parse_size_argument(
 /// A name other than `cold`, `warm` and `direct`.
 pub(crate) fn parse_cache_mode(py: Python<'_>, name: &str) -> PyResult<CacheMode> {
     let modes = [CacheMode::Cold, CacheMode::Warm, CacheMode::Direct];
-    let found = modes.into_iter().find(|mode| mode.name() == name);
+    let found = modes.into_iter().find(|mode| mode.mode_name() == name);
     found.ok_or_else(|| {
         request_exception(
             py,

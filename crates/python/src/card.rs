@@ -7,7 +7,7 @@ use diskperf_analysis::accuracy;
 use diskperf_analysis::report::{self, ReportFormat, html};
 use diskperf_laboratory::crew::available_threads;
 use diskperf_laboratory::reproduce::{ReproduceOptions, reproduce_with};
-use diskperf_machine::Budget;
+use diskperf_machine::RunBudget;
 use diskperf_models::model::{load_catalogue, parse_settings};
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -64,7 +64,7 @@ pub(crate) fn reproduce(py: Python<'_>, asked: ReproduceArguments) -> PyResult<C
             cell_patterns: asked.cells,
             table_title: asked.table,
             catalogue: asked.catalogue,
-            budget: Budget::USUAL,
+            budget: RunBudget::DEFAULT,
             stop: Arc::clone(stop),
         };
         reproduce_with(&catalogue, &options, &|_, _| ())

@@ -11,8 +11,8 @@ use diskperf_timeline::{Nanoseconds, ProgramResult, Repetition, Run, Stage, Work
 /// Returns a row for each program and file system, in the order of the suite's table.
 pub(crate) fn result_columns(run: &Run) -> Columns {
     let mut ordered: Vec<&ProgramResult> = run.results.iter().collect();
-    ordered.sort_by_key(|result| result.row);
-    let titles: Vec<String> = ordered.iter().map(|result| result.key()).collect();
+    ordered.sort_by_key(|result| result.table_row);
+    let titles: Vec<String> = ordered.iter().map(|result| result.result_key()).collect();
     let summaries = ordered
         .iter()
         .map(|one| ResultSummary::summarize_in_world(run.world, one));
@@ -21,10 +21,13 @@ pub(crate) fn result_columns(run: &Run) -> Columns {
     let of = || summaries.iter();
     TableBuilder::default()
         .text_column("program", titles.iter().map(String::as_str))
-        .text_column("filesystem", results().map(|one| one.filesystem.as_str()))
-        .integer_column("drives", results().map(|one| i64::from(one.drives)))
+        .text_column(
+            "filesystem",
+            results().map(|one| one.filesystem_type.as_str()),
+        )
+        .integer_column("drives", results().map(|one| i64::from(one.drive_count)))
         .integer_column("size_bytes", results().map(|one| to_signed(one.size_bytes)))
-        .text_column("cache", results().map(|one| one.cache.name()))
+        .text_column("cache", results().map(|one| one.cache_mode.mode_name()))
         .integer_column("kept", of().map(|one| one.kept_count as i64))
         .number_column("kb_per_s", of().map(|one| one.kb_per_s))
         .number_column("durable_kb_per_s", of().map(|one| one.durable_kb_per_s))
@@ -138,7 +141,7 @@ pub(crate) fn latency_columns(run: &Run) -> Columns {
                 ("response", one.response_latency),
                 ("submit", one.submit_latency),
             ] {
-                let row = |latency| (result.key(), result, one.name, part, latency);
+                let row = |latency| (result.result_key(), result, one.name, part, latency);
                 rows.extend(latency.map(row));
             }
         }
@@ -152,7 +155,7 @@ pub(crate) fn latency_columns(run: &Run) -> Columns {
         .text_column("program", rows.iter().map(|(title, ..)| title.as_str()))
         .text_column(
             "filesystem",
-            rows.iter().map(|(_, one, ..)| one.filesystem.as_str()),
+            rows.iter().map(|(_, one, ..)| one.filesystem_type.as_str()),
         )
         .text_column("operation", rows.iter().map(|(_, _, name, ..)| *name))
         .text_column("part", rows.iter().map(|(_, _, _, part, _)| *part))
@@ -188,7 +191,7 @@ pub(crate) fn series_columns(run: &Run) -> Columns {
         )
         .flag_column(
             "discarded",
-            rows.iter().map(|(one, _)| one.repetition.discarded),
+            rows.iter().map(|(one, _)| one.repetition.is_discarded),
         )
         .number_column("at_s", of().map(|one| one.start_s))
         .number_column("iops", of().map(|one| one.iops))
@@ -206,13 +209,13 @@ struct NumberedRepetition<'a> {
 }
 
 fn numbered_repetitions(run: &Run) -> Vec<NumberedRepetition<'_>> {
-    let of_result = |result: &'_ ProgramResult| result.key();
+    let of_result = |result: &'_ ProgramResult| result.result_key();
     let mut all = Vec::new();
     for result in &run.results {
         for (number, repetition) in result.repetitions.iter().enumerate() {
             all.push(NumberedRepetition {
                 title: of_result(result),
-                filesystem: &result.filesystem,
+                filesystem: &result.filesystem_type,
                 repetition_index: number as i64,
                 repetition,
             });
@@ -226,7 +229,9 @@ pub(crate) fn repetition_columns(run: &Run) -> Columns {
     let all = numbered_repetitions(run);
     let rows = || all.iter();
     let of = || all.iter().map(|one| one.repetition);
-    let total = |count: fn(&WorkerMeasure) -> u64| of().map(move |one| to_signed(one.total(count)));
+    let total = |count: fn(&WorkerMeasure) -> u64| {
+        of().map(move |one| to_signed(one.sum_over_workers(count)))
+    };
     let time = |ns: Nanoseconds| to_signed(ns.0);
     let disturbed = |one: &Repetition| {
         let by = one.interference.iter().map(ToString::to_string);
@@ -238,18 +243,18 @@ pub(crate) fn repetition_columns(run: &Run) -> Columns {
         .text_column("program", rows().map(|one| one.title.as_str()))
         .text_column("filesystem", rows().map(|one| one.filesystem))
         .integer_column("repetition", rows().map(|one| one.repetition_index))
-        .flag_column("discarded", of().map(|one| one.discarded))
-        .integer_column("drives", of().map(|one| i64::from(one.drives())))
+        .flag_column("discarded", of().map(|one| one.is_discarded))
+        .integer_column("drives", of().map(|one| i64::from(one.drive_count())))
         .number_column("kb_per_s", of().map(Repetition::kb_per_s))
         .number_column("durable_kb_per_s", of().map(Repetition::durable_kb_per_s))
         .number_column("cpu_percent", of().map(Repetition::cpu_percent))
-        .integer_column("elapsed_ns", of().map(|one| time(one.elapsed())))
-        .integer_column("durable_ns", of().map(|one| one.durable().map(time)))
-        .integer_column("cpu_ns", total(|worker| worker.cpu.0))
+        .integer_column("elapsed_ns", of().map(|one| time(one.elapsed_time())))
+        .integer_column("durable_ns", of().map(|one| one.durable_time().map(time)))
+        .integer_column("cpu_ns", total(|worker| worker.cpu_time.0))
         .integer_column("bytes", of().map(|one| to_signed(one.payload_bytes())))
         .integer_column("read_bytes", total(|worker| worker.read_bytes))
         .integer_column("written_bytes", total(|worker| worker.written_bytes))
-        .integer_column("calls", total(|worker| worker.calls))
+        .integer_column("calls", total(|worker| worker.call_count))
         .number_column("iops", of().map(Repetition::iops))
         .number_column(
             "response_p50_us",
@@ -276,7 +281,7 @@ pub(crate) fn ledger_columns(run: &Run) -> Columns {
     for one in &repetitions {
         for (number, worker) in one.repetition.workers.iter().enumerate() {
             let entries = worker.ledger.entries().iter();
-            rows.extend(entries.map(|entry| (one, number as i64, worker.drive, entry)));
+            rows.extend(entries.map(|entry| (one, number as i64, worker.drive_index, entry)));
         }
     }
     TableBuilder::default()
@@ -288,7 +293,7 @@ pub(crate) fn ledger_columns(run: &Run) -> Columns {
         )
         .flag_column(
             "discarded",
-            rows.iter().map(|(one, ..)| one.repetition.discarded),
+            rows.iter().map(|(one, ..)| one.repetition.is_discarded),
         )
         .integer_column("worker", rows.iter().map(|(_, worker, ..)| *worker))
         .integer_column(
@@ -304,7 +309,10 @@ pub(crate) fn ledger_columns(run: &Run) -> Columns {
             rows.iter()
                 .map(|(.., entry)| missed_deadline_name(entry.stage)),
         )
-        .integer_column("ns", rows.iter().map(|(.., entry)| to_signed(entry.ns.0)))
+        .integer_column(
+            "ns",
+            rows.iter().map(|(.., entry)| to_signed(entry.duration.0)),
+        )
         .into_columns()
 }
 

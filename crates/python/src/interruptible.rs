@@ -1,7 +1,7 @@
 //! Work without the interpreter's lock that Ctrl-C ends.
 
 use crate::errors::package_exception;
-use diskperf_laboratory::why_not_started;
+use diskperf_laboratory::explain_thread_start_failure;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,7 +53,7 @@ pub(crate) fn run_interruptible<T: Send>(
 }
 
 fn thread_start_error(py: Python<'_>, error: &std::io::Error) -> PyErr {
-    let why = why_not_started(error);
+    let why = explain_thread_start_failure(error);
     let text = format!("the thread that does the work could not be started: {error}{why}");
     package_exception(py, "RunError", text)
 }

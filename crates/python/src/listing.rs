@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 /// Lists the suites with their descriptions.
 #[pyfunction]
 pub(crate) fn suites() -> Columns {
-    name_columns("suite", &Suite::all())
+    name_columns("suite", &Suite::list_suites())
 }
 
 /// Lists the parameters of every program, one row for each. A program without parameters has one
@@ -16,8 +16,8 @@ pub(crate) fn suites() -> Columns {
 #[pyfunction]
 pub(crate) fn programs() -> Columns {
     let mut rows = Vec::new();
-    for (name, meaning) in Program::all() {
-        let parameters = Program::named(name).map(|program| program.parameters());
+    for (name, meaning) in Program::list_programs() {
+        let parameters = Program::from_name(name).map(|program| program.list_parameters());
         let parameters = parameters.unwrap_or_default();
         if parameters.is_empty() {
             rows.push((name, meaning, None));
@@ -25,7 +25,10 @@ pub(crate) fn programs() -> Columns {
         rows.extend(parameters.into_iter().map(|one| (name, meaning, Some(one))));
     }
     let rows = || rows.iter();
-    let paths = rows().map(|(.., one)| one.as_ref().map(|one| format!("program.{}", one.name)));
+    let paths = rows().map(|(.., one)| {
+        one.as_ref()
+            .map(|one| format!("program.{}", one.parameter_name))
+    });
     let paths: Vec<_> = paths.collect();
     let of = || rows().map(|(.., one)| one.as_ref());
     TableBuilder::default()
@@ -35,9 +38,9 @@ pub(crate) fn programs() -> Columns {
         .text_column("value", of().map(|one| one.map(|one| one.value.as_str())))
         .text_column(
             "allowed",
-            of().map(|one| one.map(|one| one.allowed.as_str())),
+            of().map(|one| one.map(|one| one.allowed_values.as_str())),
         )
-        .text_column("meaning", of().map(|one| one.map(|one| one.meaning)))
+        .text_column("meaning", of().map(|one| one.map(|one| one.description)))
         .into_columns()
 }
 

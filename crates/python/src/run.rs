@@ -14,7 +14,7 @@ use diskperf_laboratory::{
     Experiment, LaboratoryError, RunRecorder, SilentObserver, job_file, runs,
 };
 use diskperf_models::model::load_catalogue;
-use diskperf_timeline::{self as timeline, RunState, World};
+use diskperf_timeline::{self as timeline, MeasuredWorld, RunState};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::path::PathBuf;
@@ -32,27 +32,27 @@ impl Run {
     /// Returns the id of the run: ten hexadecimal digits.
     #[getter]
     fn id(&self) -> &str {
-        &self.run.id
+        &self.run.run_id
     }
 
     /// Returns the suite, or the program that ran alone.
     #[getter]
     fn suite(&self) -> &str {
-        &self.run.suite
+        &self.run.suite_name
     }
 
     /// Returns the target; several are joined by ` + `.
     #[getter]
     fn target(&self) -> &str {
-        &self.run.target
+        &self.run.target_label
     }
 
     /// Returns the kind of system: `host` or `model`.
     #[getter]
     fn world(&self) -> &'static str {
         match self.run.world {
-            World::Host => "host",
-            World::Model => "model",
+            MeasuredWorld::Host => "host",
+            MeasuredWorld::Model => "model",
         }
     }
 
@@ -65,7 +65,7 @@ impl Run {
     /// Returns the label that the user gave the run.
     #[getter]
     fn label(&self) -> Option<&str> {
-        self.run.label.as_deref()
+        self.run.user_label.as_deref()
     }
 
     /// Returns the state of the run: `running`, `finished`, `interrupted` or `failed`.

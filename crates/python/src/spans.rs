@@ -4,7 +4,7 @@ use crate::columns::Columns;
 use crate::figures::{missed_deadline_name, stage_name};
 use crate::table::{TableBuilder, to_signed};
 use diskperf_analysis::explanation::Explanation;
-use diskperf_timeline::trace::{DiskPosition, Purpose, TracedRequest};
+use diskperf_timeline::trace::{DiskPosition, RequestPurpose, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
 
 /// Span of a process, a request or an interrupt handler.
@@ -33,7 +33,7 @@ pub(crate) fn span_columns(found: &Explanation, traces: &[Trace]) -> Columns {
         requests().map(move |request| request.map(|(_, one)| to_signed(figure(one))))
     };
     let on_disk = |figure: fn(DiskPosition) -> u64| {
-        requests().map(move |request| Some(to_signed(figure(request?.1.on_disk()?))))
+        requests().map(move |request| Some(to_signed(figure(request?.1.disk_position()?))))
     };
     TableBuilder::default()
         .text_column("program", rows().map(|row| row.program))
@@ -44,13 +44,13 @@ pub(crate) fn span_columns(found: &Explanation, traces: &[Trace]) -> Columns {
             "request",
             requests().map(|request| request.map(|(number, _)| number)),
         )
-        .integer_column("drive", of(|one| u64::from(one.drive)))
+        .integer_column("drive", of(|one| u64::from(one.drive_index)))
         .text_column(
             "purpose",
             requests().map(|request| request.map(|(_, one)| purpose_name(one.purpose))),
         )
         .integer_column("sector", of(|one| one.sector))
-        .integer_column("sectors", of(|one| u64::from(one.sectors)))
+        .integer_column("sectors", of(|one| u64::from(one.sector_count)))
         .integer_column("cylinder", on_disk(|on| u64::from(on.cylinder)))
         .integer_column("head", on_disk(|on| u64::from(on.head)))
         .text_column("stage", rows().map(|row| stage_name(row.stage)))
@@ -76,26 +76,28 @@ fn add_trace_rows<'a>(
         end: until,
     };
     for process in &trace.processes {
-        rows.extend(process.parts().map(|part| SpanRow {
-            process: Some(i64::from(process.number)),
+        rows.extend(process.stage_intervals().map(|part| SpanRow {
+            process: Some(i64::from(process.process_number)),
             ..blank("process", part)
         }));
     }
     for (number, request) in (0..).zip(&trace.requests) {
-        rows.extend(request.parts().map(|part| SpanRow {
+        rows.extend(request.stage_intervals().map(|part| SpanRow {
             request: Some((number, request)),
             ..blank("request", part)
         }));
     }
-    let handlers = trace.handlers.iter();
-    rows.extend(handlers.map(|work| blank("handler", (work.stage, work.from, work.until))));
+    let handlers = trace.handler_work.iter();
+    rows.extend(
+        handlers.map(|work| blank("handler", (work.stage, work.work_start, work.work_end))),
+    );
 }
 
-fn purpose_name(purpose: Purpose) -> &'static str {
+fn purpose_name(purpose: RequestPurpose) -> &'static str {
     match purpose {
-        Purpose::Read => "read",
-        Purpose::ReadAhead => "read_ahead",
-        Purpose::Write => "write",
-        Purpose::WriteBehind => "write_behind",
+        RequestPurpose::Read => "read",
+        RequestPurpose::ReadAhead => "read_ahead",
+        RequestPurpose::Write => "write",
+        RequestPurpose::WriteBehind => "write_behind",
     }
 }

@@ -5,7 +5,7 @@ use crate::errors::to_exception;
 use crate::run::Run;
 use crate::table::{TableBuilder, to_signed};
 use diskperf_laboratory::runs;
-use diskperf_timeline::{RunState, World};
+use diskperf_timeline::{MeasuredWorld, RunState};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,8 +30,8 @@ pub(crate) fn stored_runs(py: Python<'_>, path: Option<PathBuf>) -> PyResult<Col
         .text_column(
             "world",
             all().map(|run| match run.world {
-                World::Host => "host",
-                World::Model => "model",
+                MeasuredWorld::Host => "host",
+                MeasuredWorld::Model => "model",
             }),
         )
         .text_column("label", all().map(|run| run.label.as_deref()))

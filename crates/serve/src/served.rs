@@ -3,7 +3,7 @@
 use crate::{Clock, Data, ServeError, ServedDrive, Statistics};
 use diskperf_device::faults::{FaultOverlay, FaultSpecification, Faults};
 use diskperf_device::{Device, DeviceSpecification, Drive, Unit};
-use diskperf_sim::Streams;
+use diskperf_sim::RandomStreams;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
@@ -112,7 +112,7 @@ impl Served {
             Some(path) => Data::in_file(path, size_bytes, options.is_read_only)?,
             None => Data::in_memory(),
         };
-        let streams = Streams::new(options.seed);
+        let streams = RandomStreams::new(options.seed);
         let device = specification.build(&streams, Unit::default());
         let is_rotational = matches!(device, Device::Disk(_));
         let faults = Faults::new(&options.faults, sectors, sector_bytes);

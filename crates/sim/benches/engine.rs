@@ -4,7 +4,7 @@
 mod support;
 
 use criterion::{Criterion, Throughput};
-use diskperf_sim::{Sim, TieBreak, Time};
+use diskperf_sim::{Simulation, TieBreak, Time};
 use std::cell::Cell;
 use std::rc::Rc;
 use support::ThreadTime;
@@ -13,7 +13,7 @@ const STEPS: u64 = 100_000;
 
 /// Schedules `STEPS` events, with this many in the queue at any time.
 fn events(queued: u64) -> u64 {
-    let sim: Sim<u64> = Sim::new(TieBreak::Insertion);
+    let sim: Simulation<u64> = Simulation::new(TieBreak::InsertionOrder);
     for number in 0..queued {
         sim.schedule(Time(1 + number), number);
     }
@@ -30,7 +30,7 @@ fn events(queued: u64) -> u64 {
 
 /// Two tasks that wake each other in turn, `STEPS` times.
 fn switches() -> u64 {
-    let sim: Rc<Sim<()>> = Rc::new(Sim::new(TieBreak::Insertion));
+    let sim: Rc<Simulation<()>> = Rc::new(Simulation::new(TieBreak::InsertionOrder));
     let turn = Rc::new(Cell::new(0_u64));
     let ids = Rc::new(Cell::new([None, None]));
     for number in 0..2 {
@@ -40,28 +40,28 @@ fn switches() -> u64 {
             while turn.get() < STEPS {
                 if turn.get() % 2 == number as u64 {
                     turn.set(turn.get() + 1);
-                    inner.wake(other);
+                    inner.wake_task(other);
                 }
                 if turn.get() < STEPS {
-                    inner.wait("its turn").await;
+                    inner.wait_for_wake_up("its turn").await;
                 }
             }
-            inner.wake(other);
+            inner.wake_task(other);
         });
         let mut both = ids.get();
         both[number] = Some(id);
         ids.set(both);
     }
     // Waking a task keeps nothing alive; the tasks themselves do.
-    sim.run(|()| {}).expect("both end");
-    sim.clear();
+    sim.run_to_end(|()| {}).expect("both end");
+    sim.drop_all();
     turn.get()
 }
 
 /// A task that sleeps `STEPS` times; alone, so that no sleep reaches the
 /// queue, or beside another one.
 fn sleeps(beside: bool) -> Time {
-    let sim: Rc<Sim<()>> = Rc::new(Sim::new(TieBreak::Insertion));
+    let sim: Rc<Simulation<()>> = Rc::new(Simulation::new(TieBreak::InsertionOrder));
     for step in if beside { 2..4 } else { 3..4 } {
         let inner = Rc::clone(&sim);
         sim.spawn("sleeper", true, async move {
@@ -70,9 +70,9 @@ fn sleeps(beside: bool) -> Time {
             }
         });
     }
-    sim.run(|()| {}).expect("all end");
+    sim.run_to_end(|()| {}).expect("all end");
     let now = sim.now();
-    sim.clear();
+    sim.drop_all();
     now
 }
 

@@ -4,14 +4,14 @@
 //! The engine knows nothing of storage.
 //!
 //! Software is async, hardware is a state machine. Code with a program counter runs as a task
-//! ([`Sim::spawn`]) and awaits. A component with a queue and a "what next?" is a plain struct that
-//! the owner of the engine calls when its event is due ([`Sim::run`] hands every event to one
+//! ([`Simulation::spawn`]) and awaits. A component with a queue and a "what next?" is a plain struct that
+//! the owner of the engine calls when its event is due ([`Simulation::run_to_end`] hands every event to one
 //! function).
 //!
 //! Two design choices are deliberate. A task that waits leaves no waker behind: the engine knows
-//! which task it polls, and a caller that wakes a task names it ([`Sim::wake`]). And a wait that
+//! which task it polls, and a caller that wakes a task names it ([`Simulation::wake_task`]). And a wait that
 //! nothing can disturb never reaches the queue: if no event comes first, time simply moves
-//! ([`Sim::try_advance`]).
+//! ([`Simulation::try_advance`]).
 
 mod processor;
 mod queue;
@@ -20,10 +20,10 @@ mod sim;
 mod task;
 mod time;
 
-pub use processor::{Completion, CpuId, Level, Processor, Processors, Usage};
+pub use processor::{Completion, CpuId, InterruptLevel, Processor, Processors, Usage};
 pub use queue::TieBreak;
-pub use random::{Stream, Streams};
-pub use sim::{Deadlock, Sim, Waiting};
+pub use random::{RandomStream, RandomStreams};
+pub use sim::{Deadlock, Simulation, WaitingTask};
 pub use task::TaskId;
 pub use time::Time;
 

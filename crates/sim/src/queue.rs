@@ -4,20 +4,20 @@
 use crate::time::Time;
 use std::cell::Cell;
 
-/// Order of two events of the same [`Rank`] at the same nanosecond.
+/// Order of two events of the same [`EventRank`] at the same nanosecond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TieBreak {
     /// Insertion order: the event scheduled first comes first.
     #[default]
-    Insertion,
+    InsertionOrder,
     /// Reversed insertion order: the event scheduled last comes first. Only for tests: a result
     /// that changes with it depends on the order of simultaneous events.
-    Reversed,
+    ReversedOrder,
 }
 
 /// Priority among entries at the same nanosecond, independent of the [`TieBreak`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rank {
+pub(crate) enum EventRank {
     /// Hardware event, which comes before sleeping tasks.
     Event,
     /// Wake-up of a sleeping task, which comes after hardware events. Timeouts are served by the
@@ -28,7 +28,7 @@ pub(crate) enum Rank {
 /// Position of an entry in the event queue: its time, and its order among entries of the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct QueuePosition {
-    pub(crate) at: Time,
+    pub(crate) event_time: Time,
     /// Order among entries of the same time: the rank in the highest bit, the insertion order in
     /// the bits below.
     order: u64,
@@ -37,20 +37,18 @@ pub(crate) struct QueuePosition {
 impl QueuePosition {
     /// Queue position after all others.
     pub(crate) const NEVER: Self = Self {
-        at: Time::NEVER,
+        event_time: Time::NEVER,
         order: u64::MAX,
     };
 
-    /// Returns the queue position after all entries of the given time.
     pub(crate) fn after_all_at(at: Time) -> Self {
         Self {
-            at,
+            event_time: at,
             order: u64::MAX,
         }
     }
 }
 
-/// Source of queue positions.
 pub(crate) struct QueuePositionSource {
     issued_count: Cell<u64>,
     tie_break: TieBreak,
@@ -71,54 +69,57 @@ impl QueuePositionSource {
     }
 
     #[inline]
-    pub(crate) fn issue(&self, at: Time, rank: Rank) -> QueuePosition {
+    pub(crate) fn issue_position(&self, at: Time, rank: EventRank) -> QueuePosition {
         let number = self.issued_count.get();
         self.issued_count.set(number + 1);
         let place = match self.tie_break {
-            TieBreak::Insertion => number,
-            TieBreak::Reversed => SLEEPER_BIT - 1 - number,
+            TieBreak::InsertionOrder => number,
+            TieBreak::ReversedOrder => SLEEPER_BIT - 1 - number,
         };
         let order = match rank {
-            Rank::Event => place,
-            Rank::Sleeper => place | SLEEPER_BIT,
+            EventRank::Event => place,
+            EventRank::Sleeper => place | SLEEPER_BIT,
         };
-        QueuePosition { at, order }
+        QueuePosition {
+            event_time: at,
+            order,
+        }
     }
 }
 
-/// Bit of [`QueuePosition::order`] that marks [`Rank::Sleeper`].
+/// Bit of [`QueuePosition::order`] that marks [`EventRank::Sleeper`].
 const SLEEPER_BIT: u64 = 1 << 63;
 
 /// Number of entries that an insertion searches linearly before it uses binary search.
-const LINEAR_SEARCH_ENTRIES: usize = 8;
+const LINEAR_SEARCH_ENTRIES_MAX: usize = 8;
 
 /// Queue of scheduled entries, sorted with the next one last. Few entries are pending at a time (a
 /// clock's tick, the next step of each drive and each channel), so moving entries at an insertion
 /// costs less than a heap. The contents stay in their slots; only queue positions move.
-pub(crate) struct Queue<T> {
-    entries: Vec<Entry>,
+pub(crate) struct EventQueue<T> {
+    entries: Vec<QueueEntry>,
     slots: Vec<Option<T>>,
-    vacant: Vec<u32>,
+    vacant_slots: Vec<u32>,
 }
 
 #[derive(Clone, Copy)]
-struct Entry {
+struct QueueEntry {
     position: QueuePosition,
     slot: u32,
 }
 
-impl<T> Queue<T> {
+impl<T> EventQueue<T> {
     pub(crate) fn new() -> Self {
         Self {
             entries: Vec::with_capacity(64),
             slots: Vec::with_capacity(64),
-            vacant: Vec::with_capacity(64),
+            vacant_slots: Vec::with_capacity(64),
         }
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, position: QueuePosition, content: T) {
-        let slot = match self.vacant.pop() {
+    pub(crate) fn push_event(&mut self, position: QueuePosition, content: T) {
+        let slot = match self.vacant_slots.pop() {
             Some(slot) => {
                 self.slots[slot as usize] = Some(content);
                 slot
@@ -128,12 +129,12 @@ impl<T> Queue<T> {
                 self.slots.len() as u32 - 1
             }
         };
-        self.insert_entry(Entry { position, slot });
+        self.insert_entry(QueueEntry { position, slot });
     }
 
-    fn insert_entry(&mut self, entry: Entry) {
+    fn insert_entry(&mut self, entry: QueueEntry) {
         let mut at = self.entries.len();
-        let near = at.saturating_sub(LINEAR_SEARCH_ENTRIES);
+        let near = at.saturating_sub(LINEAR_SEARCH_ENTRIES_MAX);
         self.entries.push(entry);
         while at > near && self.entries[at - 1].position < entry.position {
             self.entries[at] = self.entries[at - 1];
@@ -153,9 +154,9 @@ impl<T> Queue<T> {
     }
 
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<T> {
+    pub(crate) fn pop_first(&mut self) -> Option<T> {
         let slot = self.entries.pop()?.slot;
-        self.vacant.push(slot);
+        self.vacant_slots.push(slot);
         self.slots[slot as usize].take()
     }
 
@@ -170,6 +171,6 @@ impl<T> Queue<T> {
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
         self.slots.clear();
-        self.vacant.clear();
+        self.vacant_slots.clear();
     }
 }

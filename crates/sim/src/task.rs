@@ -26,13 +26,13 @@ pub(crate) struct TaskSlot {
     /// Future of the task. None while it is polled, and after the task has ended.
     pub(crate) future: Option<Pin<Box<dyn Future<Output = ()>>>>,
     pub(crate) name: String,
-    pub(crate) waiting_for: &'static str,
+    pub(crate) wait_reason: &'static str,
     /// Whether the task has been woken and has not yet been polled since.
     pub(crate) was_woken: bool,
     /// Whether the task is already in the ready queue.
     pub(crate) is_ready: bool,
     /// Whether the task is a foreground task. The simulation runs until every foreground task has
     /// ended.
-    pub(crate) foreground: bool,
+    pub(crate) is_foreground: bool,
     pub(crate) has_ended: bool,
 }

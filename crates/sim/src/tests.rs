@@ -22,7 +22,7 @@ impl From<Completion> for Event {
 type Log<T> = Rc<RefCell<Vec<T>>>;
 
 fn event_order(tie_break: TieBreak) -> Vec<u32> {
-    let sim: Rc<Sim<Event>> = Rc::new(Sim::new(tie_break));
+    let sim: Rc<Simulation<Event>> = Rc::new(Simulation::new(tie_break));
     for (at, number) in [(5, 1), (3, 2), (5, 3), (3, 4)] {
         sim.schedule(Time(at), Event::Number(number));
     }
@@ -37,14 +37,14 @@ fn event_order(tie_break: TieBreak) -> Vec<u32> {
 
 #[test]
 fn equal_times_go_by_insertion_or_the_reverse() {
-    assert_eq!(event_order(TieBreak::Insertion), [2, 4, 1, 3]);
-    assert_eq!(event_order(TieBreak::Reversed), [4, 2, 3, 1]);
+    assert_eq!(event_order(TieBreak::InsertionOrder), [2, 4, 1, 3]);
+    assert_eq!(event_order(TieBreak::ReversedOrder), [4, 2, 3, 1]);
 }
 
 /// Who runs a simulation in step with something else asks when it has to come back.
 #[test]
 fn the_next_event_is_known_and_runs_when_its_time_has_come() {
-    let sim: Rc<Sim<Event>> = Rc::new(Sim::new(TieBreak::Insertion));
+    let sim: Rc<Simulation<Event>> = Rc::new(Simulation::new(TieBreak::InsertionOrder));
     let seen: Log<(u64, u32)> = Log::default();
     let run_until = |until| {
         sim.run_until(Time(until), |event| {
@@ -53,34 +53,38 @@ fn the_next_event_is_known_and_runs_when_its_time_has_come() {
             }
         });
     };
-    assert_eq!(sim.next_due(), Time::NEVER);
+    assert_eq!(sim.next_due_time(), Time::NEVER);
     sim.schedule(Time(5), Event::Number(1));
     sim.schedule_background(Time(9), Event::Number(2));
-    assert_eq!(sim.next_due(), Time(5));
+    assert_eq!(sim.next_due_time(), Time(5));
     run_until(4);
-    assert_eq!((sim.now(), sim.next_due()), (Time(4), Time(5)));
+    assert_eq!((sim.now(), sim.next_due_time()), (Time(4), Time(5)));
     run_until(5);
-    assert_eq!((sim.now(), sim.next_due()), (Time(5), Time(9)));
+    assert_eq!((sim.now(), sim.next_due_time()), (Time(5), Time(9)));
     let sleeper = Rc::clone(&sim);
     sim.spawn("sleeper", true, async move {
         sleeper.sleep_until(Time(7)).await;
     });
-    assert_eq!(sim.next_due(), Time(5), "a task that is ready is due now");
+    assert_eq!(
+        sim.next_due_time(),
+        Time(5),
+        "a task that is ready is due now"
+    );
     run_until(5);
-    assert_eq!(sim.next_due(), Time(7));
+    assert_eq!(sim.next_due_time(), Time(7));
     run_until(20);
-    assert_eq!((sim.now(), sim.next_due()), (Time(20), Time::NEVER));
+    assert_eq!((sim.now(), sim.next_due_time()), (Time(20), Time::NEVER));
     assert_eq!(*seen.borrow(), [(5, 1), (9, 2)]);
     sim.schedule(Time(30), Event::Number(3));
-    sim.halt();
+    sim.halt_run();
     run_until(40);
     assert_eq!(sim.now(), Time(20), "who is halted stands still");
-    sim.clear();
+    sim.drop_all();
 }
 
 #[test]
 fn sleeping_tasks_wake_in_time() {
-    let sim: Rc<Sim<Event>> = Rc::new(Sim::new(TieBreak::Insertion));
+    let sim: Rc<Simulation<Event>> = Rc::new(Simulation::new(TieBreak::InsertionOrder));
     let log: Log<(u32, u64)> = Log::default();
     for (name, step) in [(1, 30), (2, 20)] {
         let (sim, log) = (Rc::clone(&sim), Rc::clone(&log));
@@ -92,22 +96,22 @@ fn sleeping_tasks_wake_in_time() {
                 }
             });
     }
-    sim.run(|_| {}).expect("nobody waits for ever");
+    sim.run_to_end(|_| {}).expect("nobody waits for ever");
     // At 60 both are due; the one that was queued first goes first.
     assert_eq!(
         *log.borrow(),
         [(2, 20), (1, 30), (2, 40), (1, 60), (2, 60), (1, 90)]
     );
-    sim.clear();
+    sim.drop_all();
 }
 
 /// Who sleeps until a moment finds done what hardware does at that moment,
 /// whichever of the two was scheduled first.
 #[test]
 fn a_sleep_ends_after_the_events_of_its_time() {
-    for tie_break in [TieBreak::Insertion, TieBreak::Reversed] {
+    for tie_break in [TieBreak::InsertionOrder, TieBreak::ReversedOrder] {
         for asleep_since in [0, 5] {
-            let sim: Rc<Sim<Event>> = Rc::new(Sim::new(tie_break));
+            let sim: Rc<Simulation<Event>> = Rc::new(Simulation::new(tie_break));
             let log: Log<&str> = Log::default();
             for background in [false, true] {
                 let (inner, log) = (Rc::clone(&sim), Rc::clone(&log));
@@ -128,33 +132,33 @@ fn a_sleep_ends_after_the_events_of_its_time() {
                 Event::Number(at) => {
                     sim.schedule_background(Time(at.into()), Event::Number(0));
                 }
-                Event::Raise(task) => sim.wake(task),
+                Event::Raise(task) => sim.wake_task(task),
                 _ => {}
             });
             assert_eq!(*log.borrow(), ["event", "sleeper", "sleeper"]);
-            sim.clear();
+            sim.drop_all();
         }
     }
 }
 
 #[test]
 fn a_deadlock_names_each_waiting_task() {
-    let sim: Rc<Sim<Event>> = Rc::new(Sim::new(TieBreak::Insertion));
+    let sim: Rc<Simulation<Event>> = Rc::new(Simulation::new(TieBreak::InsertionOrder));
     let inner = Rc::clone(&sim);
     sim.spawn("reader", true, async move {
-        inner.wait("a block that nobody reads").await;
+        inner.wait_for_wake_up("a block that nobody reads").await;
     });
     sim.schedule_background(Time(100), Event::Number(0));
-    let deadlock = sim.run(|_| {}).unwrap_err();
+    let deadlock = sim.run_to_end(|_| {}).unwrap_err();
     assert_eq!(
         deadlock.to_string(),
         "deadlock at 0.000000 ms: reader waits for a block that nobody reads;"
     );
-    sim.clear();
+    sim.drop_all();
 }
 
 struct Bench {
-    sim: Rc<Sim<Event>>,
+    sim: Rc<Simulation<Event>>,
     processors: Rc<Processors>,
     /// Processor on which the processes and interrupts of the bench run.
     cpu: CpuId,
@@ -167,40 +171,40 @@ impl Bench {
 
     /// Returns a bench for each of `count` processors, all in one simulation.
     fn with_processors(count: u32) -> Vec<Self> {
-        let sim = Rc::new(Sim::new(TieBreak::Insertion));
+        let sim = Rc::new(Simulation::new(TieBreak::InsertionOrder));
         let processors = Rc::new(Processors::new(count));
         let bench = |cpu| Self {
             sim: Rc::clone(&sim),
             processors: Rc::clone(&processors),
             cpu,
         };
-        processors.ids().map(bench).collect()
+        processors.cpu_ids().map(bench).collect()
     }
 
     fn busy(&self) -> (Time, Time) {
-        self.processors[self.cpu].busy(&self.sim)
+        self.processors[self.cpu].busy_times(&self.sim)
     }
 
     fn handler(&self) -> impl Fn(Event) + 'static {
         let (sim, processors) = (Rc::clone(&self.sim), Rc::clone(&self.processors));
         move |event| match event {
-            Event::Work(completion) => processors.complete(&sim, completion),
+            Event::Work(completion) => processors.complete_work(&sim, completion),
             Event::Rate(rate) => processors.set_rate(&sim, rate),
-            Event::Raise(task) => sim.wake(task),
+            Event::Raise(task) => sim.wake_task(task),
             Event::Tick => {
-                processors[CpuId::default()].interrupt(&sim, &[(6, Time(5)), (1, Time(3))])
+                processors[CpuId::default()].run_interrupts(&sim, &[(6, Time(5)), (1, Time(3))])
             }
             Event::Number(_) => {}
         }
     }
 
     fn run(&self) {
-        let ended = self.sim.run(self.handler());
+        let ended = self.sim.run_to_end(self.handler());
         ended.expect("nobody waits for ever");
     }
 
     /// Starts a process that works once. Returns the log of its end and its time breakdown.
-    fn process(&self, cost: u64, mask: Level) -> Log<(u64, Usage)> {
+    fn process(&self, cost: u64, mask: InterruptLevel) -> Log<(u64, Usage)> {
         let log: Log<(u64, Usage)> = Log::default();
         let (sim, processors, inner) = (
             Rc::clone(&self.sim),
@@ -210,20 +214,20 @@ impl Bench {
         let cpu = self.cpu;
         self.sim.spawn("process", true, async move {
             let processor = &processors[cpu];
-            processor.give(sim.current());
-            processor.mask(&sim, mask);
-            let usage = processor.work(&sim, Time(cost)).await;
+            processor.give_processor_to(sim.expect_current_task());
+            processor.mask_interrupts(&sim, mask);
+            let usage = processor.spend_work(&sim, Time(cost)).await;
             inner.borrow_mut().push((sim.now().0, usage));
-            let masked = processor.unmask(&sim, 0).await;
+            let masked = processor.unmask_interrupts(&sim, 0).await;
             inner.borrow_mut().push((masked.0, Usage::default()));
-            let usage = processor.work(&sim, Time(10)).await;
+            let usage = processor.spend_work(&sim, Time(10)).await;
             inner.borrow_mut().push((sim.now().0, usage));
-            processor.give_up(&sim);
+            processor.release_processor(&sim);
         });
         log
     }
 
-    fn interrupt(&self, at: u64, level: Level, cost: u64) -> Log<(u64, u64)> {
+    fn interrupt(&self, at: u64, level: InterruptLevel, cost: u64) -> Log<(u64, u64)> {
         let log: Log<(u64, u64)> = Log::default();
         let (sim, processors, inner) = (
             Rc::clone(&self.sim),
@@ -233,11 +237,11 @@ impl Bench {
         let cpu = self.cpu;
         let task = self.sim.spawn("handler", true, async move {
             let processor = &processors[cpu];
-            sim.wait("an interrupt").await;
-            processor.enter(&sim, level).await;
+            sim.wait_for_wake_up("an interrupt").await;
+            processor.enter_handler(&sim, level).await;
             let entered = sim.now().0;
-            processor.work(&sim, Time(cost)).await;
-            processor.leave(&sim);
+            processor.spend_work(&sim, Time(cost)).await;
+            processor.leave_handler(&sim);
             inner.borrow_mut().push((entered, sim.now().0));
         });
         self.sim.schedule(Time(at), Event::Raise(task));
@@ -249,7 +253,7 @@ impl Bench {
 /// they take when something does.
 #[test]
 fn interrupts_cost_the_same_in_one_step_and_in_several() {
-    let run = |mask: Level, rate: u64, in_between: Option<u64>| {
+    let run = |mask: InterruptLevel, rate: u64, in_between: Option<u64>| {
         let bench = Bench::new();
         let process = bench.process(100, mask);
         bench.sim.schedule(Time(10), Event::Rate(rate));
@@ -266,7 +270,7 @@ fn interrupts_cost_the_same_in_one_step_and_in_several() {
     for rate in [1000, 500, 300] {
         for mask in [0, 5] {
             let alone = run(mask, rate, None);
-            assert!(alone.0[0].1.interrupted > Time::ZERO);
+            assert!(alone.0[0].1.interrupted_time > Time::ZERO);
             for after in [0, 1, 4, 5, 8, 20] {
                 assert_eq!(run(mask, rate, Some(after)), alone, "{mask} {rate} {after}");
             }
@@ -279,9 +283,9 @@ fn interrupts_cost_the_same_in_one_step_and_in_several() {
 #[test]
 fn nested_waits_change_no_result() {
     let seed = 7;
-    let mut draws = Streams::new(seed).stream("moments");
+    let mut draws = RandomStreams::new(seed).named_stream("moments");
     for scenario in 0..200 {
-        let mut at = || draws.below(160);
+        let mut at = || draws.draw_below(160);
         let moments: [u64; 6] = std::array::from_fn(|_| at());
         let run = |on_the_spot: bool| {
             let bench = Bench::new();
@@ -295,12 +299,12 @@ fn nested_waits_change_no_result() {
             bench.sim.schedule(Time(moments[5]), Event::Rate(1000));
             let ended = match on_the_spot {
                 true => bench.sim.run_nested(bench.handler()),
-                false => bench.sim.run(bench.handler()),
+                false => bench.sim.run_to_end(bench.handler()),
             };
             assert_eq!(ended, Ok(()), "seed {seed}, scenario {scenario}");
             let logs = (process.take(), low.take(), high.take());
             let busy = bench.busy();
-            (logs, busy, bench.sim.now(), bench.sim.events())
+            (logs, busy, bench.sim.now(), bench.sim.event_count())
         };
         assert_eq!(run(true), run(false), "seed {seed}, scenario {scenario}");
     }
@@ -311,12 +315,12 @@ fn nested_waits_change_no_result() {
 #[test]
 fn processors_work_side_by_side_as_each_does_alone() {
     let seed = 11;
-    let mut draws = Streams::new(seed).stream("moments");
+    let mut draws = RandomStreams::new(seed).named_stream("moments");
     for scenario in 0..200 {
         let moments: [[u64; 3]; 4] =
-            std::array::from_fn(|_| std::array::from_fn(|_| draws.below(160)));
+            std::array::from_fn(|_| std::array::from_fn(|_| draws.draw_below(160)));
         let start = |bench: &Bench, moments: [u64; 3]| {
-            let level = (moments[2] % 3) as Level * 3;
+            let level = (moments[2] % 3) as InterruptLevel * 3;
             let process = bench.process(50 + moments[2], level);
             let handlers = [(moments[0], 2), (moments[1], 5)]
                 .map(|(at, level)| bench.interrupt(at, level, 20));
@@ -337,7 +341,7 @@ fn processors_work_side_by_side_as_each_does_alone() {
                 .collect();
             let ended = match on_the_spot {
                 true => benches[0].sim.run_nested(benches[0].handler()),
-                false => benches[0].sim.run(benches[0].handler()),
+                false => benches[0].sim.run_to_end(benches[0].handler()),
             };
             assert_eq!(ended, Ok(()), "seed {seed}, scenario {scenario}");
             for ((bench, (process, handlers)), alone) in benches.iter().zip(started).zip(&alone) {
@@ -359,18 +363,18 @@ fn an_earlier_wake_up_ends_one_nested_wait() {
         let inner = Rc::clone(&log);
         let task = bench.sim.spawn("process", true, async move {
             let processor = &processors[CpuId::default()];
-            processor.give(sim.current());
-            processor.work(&sim, Time(10)).await;
-            sim.wake_at(sim.now() + Time(30));
+            processor.give_processor_to(sim.expect_current_task());
+            processor.spend_work(&sim, Time(10)).await;
+            sim.wake_current_task_at(sim.now() + Time(30));
             sim.wait_in_place("its wake-up").await;
             inner.borrow_mut().push(sim.now().0);
-            processor.give_up(&sim);
+            processor.release_processor(&sim);
         });
-        bench.sim.wake(task);
+        bench.sim.wake_task(task);
         bench.sim.schedule(Time(5), Event::Number(0));
         let ended = match on_the_spot {
             true => bench.sim.run_nested(bench.handler()),
-            false => bench.sim.run(bench.handler()),
+            false => bench.sim.run_to_end(bench.handler()),
         };
         assert_eq!(ended, Ok(()));
         log.take()
@@ -384,9 +388,9 @@ fn an_earlier_wake_up_ends_one_nested_wait() {
 #[test]
 fn nested_tasks_resume_in_the_order_of_the_event_loop() {
     let seed = 19;
-    let mut draws = Streams::new(seed).stream("tasks");
+    let mut draws = RandomStreams::new(seed).named_stream("tasks");
     for scenario in 0..100 {
-        let mut draw = |below| draws.below(below);
+        let mut draw = |below| draws.draw_below(below);
         let tasks = 2 + draw(14) as usize;
         let steps: Vec<Vec<(u64, usize, bool)>> = (0..tasks)
             .map(|_| {
@@ -395,17 +399,17 @@ fn nested_tasks_resume_in_the_order_of_the_event_loop() {
             })
             .collect();
         let run = |on_the_spot: bool| {
-            let sim: Rc<Sim<Event>> = Rc::new(Sim::new(TieBreak::Insertion));
+            let sim: Rc<Simulation<Event>> = Rc::new(Simulation::new(TieBreak::InsertionOrder));
             let log: Log<(u64, usize, usize)> = Log::default();
             for (number, steps) in steps.iter().cloned().enumerate() {
                 let (own, log) = (Rc::clone(&sim), Rc::clone(&log));
                 sim.spawn(number.to_string(), true, async move {
                     for (at, (after, other, waits)) in steps.into_iter().enumerate() {
                         log.borrow_mut().push((own.now().0, number, at));
-                        own.wake(TaskId::from_index(other));
-                        own.wake_at(own.now() + Time(after));
+                        own.wake_task(TaskId::from_index(other));
+                        own.wake_current_task_at(own.now() + Time(after));
                         match waits {
-                            true => own.wait("its turn").await,
+                            true => own.wait_for_wake_up("its turn").await,
                             false => own.wait_in_place("its turn").await,
                         }
                     }
@@ -413,11 +417,11 @@ fn nested_tasks_resume_in_the_order_of_the_event_loop() {
             }
             let ended = match on_the_spot {
                 true => sim.run_nested(|_| {}),
-                false => sim.run(|_| {}),
+                false => sim.run_to_end(|_| {}),
             };
             assert_eq!(ended, Ok(()), "seed {seed}, scenario {scenario}");
-            let (log, now, events) = (log.take(), sim.now(), sim.events());
-            sim.clear();
+            let (log, now, events) = (log.take(), sim.now(), sim.event_count());
+            sim.drop_all();
             (log, now, events)
         };
         assert_eq!(run(true), run(false), "seed {seed}, scenario {scenario}");
@@ -430,23 +434,23 @@ fn a_nested_deadlock_is_reported_like_any_other() {
     let (sim, processors) = (Rc::clone(&bench.sim), Rc::clone(&bench.processors));
     bench.sim.spawn("stopped", true, async move {
         let processor = &processors[CpuId::default()];
-        processor.give(sim.current());
+        processor.give_processor_to(sim.expect_current_task());
         sim.schedule(Time(3), Event::Number(1));
-        processor.work(&sim, Time(10)).await;
-        sim.wait("what never comes").await;
+        processor.spend_work(&sim, Time(10)).await;
+        sim.wait_for_wake_up("what never comes").await;
     });
     let deadlock = bench.sim.run_nested(bench.handler()).unwrap_err();
-    assert_eq!(deadlock.at, Time(10));
-    assert_eq!(deadlock.waiting[0].waiting_for, "what never comes");
-    bench.sim.clear();
+    assert_eq!(deadlock.deadlock_time, Time(10));
+    assert_eq!(deadlock.waiting_tasks[0].wait_reason, "what never comes");
+    bench.sim.drop_all();
 }
 
 #[test]
 fn many_events_come_in_the_order_of_their_time() {
     let seed = 11;
-    let mut draws = Streams::new(seed).stream("times");
-    let sim: Sim<u64> = Sim::new(TieBreak::Insertion);
-    let mut expected: Vec<u64> = (0..500).map(|_| draws.below(10_000)).collect();
+    let mut draws = RandomStreams::new(seed).named_stream("times");
+    let sim: Simulation<u64> = Simulation::new(TieBreak::InsertionOrder);
+    let mut expected: Vec<u64> = (0..500).map(|_| draws.draw_below(10_000)).collect();
     for at in &expected {
         sim.schedule(Time(*at), *at);
     }
@@ -468,7 +472,7 @@ fn an_interrupt_preempts_and_delays_the_process() {
     let (at, usage) = process.borrow()[0];
     assert_eq!(at, 127);
     assert_eq!(
-        (usage.work, usage.interrupted, usage.slowed),
+        (usage.work_time, usage.interrupted_time, usage.slowdown_time),
         (Time(100), Time(27), Time::ZERO)
     );
     assert_eq!(
@@ -476,7 +480,7 @@ fn an_interrupt_preempts_and_delays_the_process() {
         (Time(137), Time(27)),
         "busy time is the sum of all work"
     );
-    bench.sim.clear();
+    bench.sim.drop_all();
 }
 
 #[test]
@@ -494,12 +498,12 @@ fn a_mask_holds_an_interrupt_back() {
         (
             130,
             Usage {
-                work: Time(10),
+                work_time: Time(10),
                 ..Usage::default()
             }
         )
     );
-    bench.sim.clear();
+    bench.sim.drop_all();
 }
 
 #[test]
@@ -512,16 +516,19 @@ fn a_slower_rate_stretches_the_remaining_work() {
     // 20 at full speed, 50 that do 40, 40 at full speed.
     let (at, usage) = process.borrow()[0];
     assert_eq!(at, 110);
-    assert_eq!((usage.work, usage.slowed), (Time(100), Time(10)));
-    bench.sim.clear();
+    assert_eq!(
+        (usage.work_time, usage.slowdown_time),
+        (Time(100), Time(10))
+    );
+    bench.sim.drop_all();
 }
 
 #[test]
 fn exponential_times_have_their_mean_and_no_memory() {
-    let mut stream = Streams::new(11).stream("arrivals");
+    let mut stream = RandomStreams::new(11).named_stream("arrivals");
     let mean = Time(1_000_000);
     let times: Vec<f64> = (0..40_000)
-        .map(|_| stream.exponential(mean).0 as f64 / mean.0 as f64)
+        .map(|_| stream.draw_exponential(mean).0 as f64 / mean.0 as f64)
         .collect();
     let found = times.iter().sum::<f64>() / times.len() as f64;
     assert!((found - 1.0).abs() < 0.02, "{found}");
@@ -533,17 +540,17 @@ fn exponential_times_have_their_mean_and_no_memory() {
 
 #[test]
 fn streams_are_named_and_repeat() {
-    let streams = Streams::new(7);
-    let mut first = streams.stream("drive.0");
-    let mut again = streams.stream("drive.0");
-    let mut other = streams.stream("drive.1");
-    let numbers: Vec<u64> = (0..8).map(|_| first.bits()).collect();
-    assert!(numbers.iter().all(|number| *number == again.bits()));
-    assert!(numbers.iter().any(|number| *number != other.bits()));
-    let mut below = streams.stream("below");
+    let streams = RandomStreams::new(7);
+    let mut first = streams.named_stream("drive.0");
+    let mut again = streams.named_stream("drive.0");
+    let mut other = streams.named_stream("drive.1");
+    let numbers: Vec<u64> = (0..8).map(|_| first.draw_bits()).collect();
+    assert!(numbers.iter().all(|number| *number == again.draw_bits()));
+    assert!(numbers.iter().any(|number| *number != other.draw_bits()));
+    let mut below = streams.named_stream("below");
     let mut counts = [0_u32; 4];
     for _ in 0..4000 {
-        counts[below.below(4) as usize] += 1;
+        counts[below.draw_below(4) as usize] += 1;
     }
     assert!(
         counts.iter().all(|count| (800..1200).contains(count)),

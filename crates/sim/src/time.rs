@@ -19,19 +19,19 @@ impl Time {
     }
 
     /// Returns the duration in milliseconds, for display.
-    pub fn millis(self) -> f64 {
+    pub fn as_millis(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
     /// Returns the duration in seconds, for rates and for display.
-    pub fn seconds(self) -> f64 {
+    pub fn as_seconds(self) -> f64 {
         self.0 as f64 / 1e9
     }
 }
 
 impl fmt::Display for Time {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{:.6} ms", self.millis())
+        write!(formatter, "{:.6} ms", self.as_millis())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Background work of a disk actuator, which belongs to no host request.
 
-use crate::{DiskPosition, Nanoseconds, Span, Stage, with_starts};
+use crate::{DiskPosition, Nanoseconds, Span, Stage, stage_intervals};
 
 /// Kind of actuator work that belongs to no host request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,34 +20,41 @@ pub enum ArmWork {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TracedArm {
     /// Number of the drive.
-    pub drive: u32,
+    #[cfg_attr(feature = "serde", serde(rename = "drive"))]
+    pub drive_index: u32,
     /// Kind of background work.
-    pub work: ArmWork,
+    #[cfg_attr(feature = "serde", serde(rename = "work"))]
+    pub arm_work: ArmWork,
     /// First sector of the operation, counted from the start of the drive.
     pub sector: u64,
     /// Length of the operation, in sectors.
-    pub sectors: u32,
+    #[cfg_attr(feature = "serde", serde(rename = "sectors"))]
+    pub sector_count: u32,
     /// Position of the first sector on the platters.
-    pub position: DiskPosition,
+    #[cfg_attr(feature = "serde", serde(rename = "position"))]
+    pub arm_position: DiskPosition,
     /// Start of the background operation.
-    pub from: Nanoseconds,
+    #[cfg_attr(feature = "serde", serde(rename = "from"))]
+    pub work_start: Nanoseconds,
     /// Stages of the background operation in order of time, without gaps.
     pub spans: Vec<Span>,
 }
 
 impl TracedArm {
     /// Returns the end of the background operation.
-    pub fn until(&self) -> Nanoseconds {
-        self.spans.last().map_or(self.from, |span| span.until)
+    pub fn work_end(&self) -> Nanoseconds {
+        self.spans
+            .last()
+            .map_or(self.work_start, |span| span.stage_end)
     }
 
     /// Returns each stage of the background operation with its start and end.
-    pub fn parts(&self) -> impl Iterator<Item = (Stage, Nanoseconds, Nanoseconds)> + '_ {
-        with_starts(self.from, &self.spans)
+    pub fn stage_intervals(&self) -> impl Iterator<Item = (Stage, Nanoseconds, Nanoseconds)> + '_ {
+        stage_intervals(self.work_start, &self.spans)
     }
 
     /// Returns the memory that this record of an actuator operation occupies, in bytes.
-    pub fn bytes(&self) -> usize {
+    pub fn memory_bytes(&self) -> usize {
         size_of::<Self>() + size_of_val(&self.spans[..])
     }
 }

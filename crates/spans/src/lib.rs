@@ -12,9 +12,9 @@ mod stage;
 mod traffic;
 
 pub use arm::{ArmWork, TracedArm};
-pub use flash::{FlashBusy, FlashLevels, TracedDie, TracedFlash};
+pub use flash::{DieBusyPeriod, FlashBusy, FlashLevelSample, TracedFlash};
 pub use nanoseconds::Nanoseconds;
 pub use position::{DiskPosition, Position};
-pub use request::{Request, Span, with_starts};
+pub use request::{RequestTimeline, Span, stage_intervals};
 pub use stage::{Deadline, DieBusy, Stage};
 pub use traffic::FlashTraffic;

@@ -4,9 +4,9 @@ use crate::{Nanoseconds, Stage};
 
 /// Time record of one request: spans that cover its time without gaps.
 #[derive(Clone, Debug, Default)]
-pub struct Request {
-    issued: Nanoseconds,
-    marked: Nanoseconds,
+pub struct RequestTimeline {
+    issued_at: Nanoseconds,
+    marked_until: Nanoseconds,
     spans: Vec<Span>,
 }
 
@@ -18,25 +18,26 @@ pub struct Span {
     /// Stage in which the request spent the time of this span.
     pub stage: Stage,
     /// End of the span.
-    pub until: Nanoseconds,
+    #[cfg_attr(feature = "serde", serde(rename = "until"))]
+    pub stage_end: Nanoseconds,
 }
 
-impl Request {
+impl RequestTimeline {
     /// Resets the record to a request that is submitted now, without spans.
-    pub fn issue(&mut self, now: Nanoseconds) {
-        (self.issued, self.marked) = (now, now);
+    pub fn begin_at(&mut self, now: Nanoseconds) {
+        (self.issued_at, self.marked_until) = (now, now);
         self.spans.clear();
     }
 
     /// Submission time of the request.
-    pub fn issued(&self) -> Nanoseconds {
-        self.issued
+    pub fn issued_at(&self) -> Nanoseconds {
+        self.issued_at
     }
 
     /// End of the last span: the request's time is accounted for up to here.
     #[inline]
-    pub fn marked(&self) -> Nanoseconds {
-        self.marked
+    pub fn marked_until(&self) -> Nanoseconds {
+        self.marked_until
     }
 
     /// Accounts the time from the last mark to `until` to `stage`.
@@ -45,8 +46,8 @@ impl Request {
     ///
     /// If `until` is before the last mark, because spans do not overlap.
     #[inline]
-    pub fn mark(&mut self, stage: Stage, until: Nanoseconds) {
-        let marked = self.marked;
+    pub fn mark_stage(&mut self, stage: Stage, until: Nanoseconds) {
+        let marked = self.marked_until;
         assert!(
             until >= marked,
             "a span of {stage:?} would end at {until:?}, before it starts at {marked:?}"
@@ -54,10 +55,13 @@ impl Request {
         if until == marked {
             return;
         }
-        self.marked = until;
+        self.marked_until = until;
         match self.spans.last_mut() {
-            Some(last) if last.stage == stage => last.until = until,
-            _ => self.spans.push(Span { stage, until }),
+            Some(last) if last.stage == stage => last.stage_end = until,
+            _ => self.spans.push(Span {
+                stage,
+                stage_end: until,
+            }),
         }
     }
 
@@ -71,17 +75,22 @@ impl Request {
     /// # Panics
     ///
     /// If a part of `[from, to]` is not covered by spans.
-    pub fn between(&self, from: Nanoseconds, to: Nanoseconds, mut book: impl FnMut(Stage, u64)) {
+    pub fn for_each_stage_between(
+        &self,
+        from: Nanoseconds,
+        to: Nanoseconds,
+        mut book: impl FnMut(Stage, u64),
+    ) {
         assert!(
-            from >= self.issued && to <= self.marked(),
+            from >= self.issued_at && to <= self.marked_until(),
             "[{from:?}, {to:?}] is not within the request's [{:?}, {:?}]",
-            self.issued,
-            self.marked()
+            self.issued_at,
+            self.marked_until()
         );
         let mut at = from;
         for span in &self.spans {
-            if span.until > at {
-                let end = span.until.min(to);
+            if span.stage_end > at {
+                let end = span.stage_end.min(to);
                 book(span.stage, end.0 - at.0);
                 at = end;
             }
@@ -93,13 +102,13 @@ impl Request {
 }
 
 /// Returns each span with its start, as stage, start and end. The first span starts at `from`.
-pub fn with_starts(
+pub fn stage_intervals(
     from: Nanoseconds,
     spans: &[Span],
 ) -> impl Iterator<Item = (Stage, Nanoseconds, Nanoseconds)> + '_ {
     spans.iter().scan(from, |at, span| {
-        let from = std::mem::replace(at, span.until);
-        Some((span.stage, from, span.until))
+        let from = std::mem::replace(at, span.stage_end);
+        Some((span.stage, from, span.stage_end))
     })
 }
 
@@ -109,14 +118,14 @@ mod tests {
 
     #[test]
     fn spans_tile_and_parts_of_them_add_up() {
-        let mut request = Request::default();
-        request.issue(Nanoseconds(10));
-        request.mark(Stage::DriverQueue, Nanoseconds(15));
-        request.mark(Stage::Seek, Nanoseconds(15));
-        request.mark(Stage::RotationalLatency, Nanoseconds(25));
-        request.mark(Stage::MediaTransfer, Nanoseconds(30));
+        let mut request = RequestTimeline::default();
+        request.begin_at(Nanoseconds(10));
+        request.mark_stage(Stage::DriverQueue, Nanoseconds(15));
+        request.mark_stage(Stage::Seek, Nanoseconds(15));
+        request.mark_stage(Stage::RotationalLatency, Nanoseconds(25));
+        request.mark_stage(Stage::MediaTransfer, Nanoseconds(30));
         let mut seen = Vec::new();
-        request.between(Nanoseconds(12), Nanoseconds(28), |stage, ns| {
+        request.for_each_stage_between(Nanoseconds(12), Nanoseconds(28), |stage, ns| {
             seen.push((stage, ns));
         });
         assert_eq!(
@@ -132,8 +141,8 @@ mod tests {
     #[test]
     #[should_panic(expected = "before it starts")]
     fn spans_do_not_overlap() {
-        let mut request = Request::default();
-        request.issue(Nanoseconds(10));
-        request.mark(Stage::Seek, Nanoseconds(9));
+        let mut request = RequestTimeline::default();
+        request.begin_at(Nanoseconds(10));
+        request.mark_stage(Stage::Seek, Nanoseconds(9));
     }
 }

@@ -7,7 +7,8 @@
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct FlashTraffic {
     /// Number of the drive, counted from 0.
-    pub drive: u32,
+    #[cfg_attr(feature = "serde", serde(rename = "drive"))]
+    pub drive_index: u32,
     /// Mapping units that the host wrote.
     pub host_units: u64,
     /// Host-written mapping units that bypassed the SLC cache because it was full.
@@ -22,15 +23,18 @@ pub struct FlashTraffic {
     /// Mapping units that were folded out of the SLC cache.
     pub folding_units: u64,
     /// Mapping units that wear levelling and refresh moved.
-    pub levelling_units: u64,
+    #[cfg_attr(feature = "serde", serde(rename = "levelling_units"))]
+    pub wear_levelling_units: u64,
     /// Mapping units of the drive's own mapping table and journal.
     pub map_units: u64,
     /// Mapping units of padding, in programs that could not wait for more data.
     pub padding_units: u64,
     /// Number of superblocks erased. A superblock is a block of every plane of every die.
-    pub erases: u64,
+    #[cfg_attr(feature = "serde", serde(rename = "erases"))]
+    pub erase_count: u64,
     /// Number of programs and erases that were suspended for a read.
-    pub suspensions: u64,
+    #[cfg_attr(feature = "serde", serde(rename = "suspensions"))]
+    pub suspension_count: u64,
 }
 
 impl FlashTraffic {
@@ -40,7 +44,7 @@ impl FlashTraffic {
             self.host_units,
             self.collection_units,
             self.folding_units,
-            self.levelling_units,
+            self.wear_levelling_units,
             self.map_units,
             self.padding_units,
         ];
@@ -56,19 +60,19 @@ impl FlashTraffic {
     }
 
     /// Returns the traffic since an earlier record of the same drive.
-    pub fn since(&self, earlier: &Self) -> Self {
+    pub fn traffic_since(&self, earlier: &Self) -> Self {
         Self {
-            drive: self.drive,
+            drive_index: self.drive_index,
             host_units: self.host_units - earlier.host_units,
             past_cache_units: self.past_cache_units - earlier.past_cache_units,
             unwritten_read_units: self.unwritten_read_units - earlier.unwritten_read_units,
             collection_units: self.collection_units - earlier.collection_units,
             folding_units: self.folding_units - earlier.folding_units,
-            levelling_units: self.levelling_units - earlier.levelling_units,
+            wear_levelling_units: self.wear_levelling_units - earlier.wear_levelling_units,
             map_units: self.map_units - earlier.map_units,
             padding_units: self.padding_units - earlier.padding_units,
-            erases: self.erases - earlier.erases,
-            suspensions: self.suspensions - earlier.suspensions,
+            erase_count: self.erase_count - earlier.erase_count,
+            suspension_count: self.suspension_count - earlier.suspension_count,
         }
     }
 
@@ -76,7 +80,10 @@ impl FlashTraffic {
     pub fn sum<'a>(all: impl IntoIterator<Item = &'a Self>) -> Vec<Self> {
         let mut sums: Vec<Self> = Vec::new();
         for one in all {
-            match sums.iter_mut().find(|sum| sum.drive == one.drive) {
+            match sums
+                .iter_mut()
+                .find(|sum| sum.drive_index == one.drive_index)
+            {
                 None => sums.push(*one),
                 // A document may hold any numbers.
                 Some(sum) => {
@@ -86,11 +93,11 @@ impl FlashTraffic {
                     add(&mut sum.unwritten_read_units, one.unwritten_read_units);
                     add(&mut sum.collection_units, one.collection_units);
                     add(&mut sum.folding_units, one.folding_units);
-                    add(&mut sum.levelling_units, one.levelling_units);
+                    add(&mut sum.wear_levelling_units, one.wear_levelling_units);
                     add(&mut sum.map_units, one.map_units);
                     add(&mut sum.padding_units, one.padding_units);
-                    add(&mut sum.erases, one.erases);
-                    add(&mut sum.suspensions, one.suspensions);
+                    add(&mut sum.erase_count, one.erase_count);
+                    add(&mut sum.suspension_count, one.suspension_count);
                 }
             }
         }

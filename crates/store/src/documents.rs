@@ -1,7 +1,7 @@
 //! Conversion of runs to the JSON documents and the columns of the store's rows, and back.
 
 use crate::error::StoreErrorKind;
-use diskperf_timeline::{ProgramResult, Repetition, Run, RunState, World};
+use diskperf_timeline::{MeasuredWorld, ProgramResult, Repetition, Run, RunState};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -24,7 +24,7 @@ pub(crate) fn encode_run(run: &Run) -> Result<String, StoreErrorKind> {
         results: Vec::new(),
         ..run.clone()
     };
-    encode_document(&row, || describe_run_row(&run.id))
+    encode_document(&row, || describe_run_row(&run.run_id))
 }
 
 /// Returns the document of a result, without its repetitions, which have rows of their own.
@@ -96,18 +96,18 @@ pub(crate) fn state_from_columns(state: &str, error: Option<String>) -> Option<R
 }
 
 /// Returns the value of the column `world`.
-pub(crate) fn world_column(world: World) -> &'static str {
+pub(crate) fn world_column(world: MeasuredWorld) -> &'static str {
     match world {
-        World::Host => "host",
-        World::Model => "model",
+        MeasuredWorld::Host => "host",
+        MeasuredWorld::Model => "model",
     }
 }
 
 /// Returns the world for the column `world`, or `None` for an invalid value.
-pub(crate) fn world_from_column(world: &str) -> Option<World> {
+pub(crate) fn world_from_column(world: &str) -> Option<MeasuredWorld> {
     match world {
-        "host" => Some(World::Host),
-        "model" => Some(World::Model),
+        "host" => Some(MeasuredWorld::Host),
+        "model" => Some(MeasuredWorld::Model),
         _ => None,
     }
 }

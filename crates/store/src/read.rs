@@ -3,9 +3,9 @@
 use crate::Store;
 use crate::documents;
 use crate::error::{StoreError, StoreErrorKind};
-use diskperf_timeline::check::LONGEST_ID;
-use diskperf_timeline::units::PAST_CALENDAR_MS;
-use diskperf_timeline::{ProgramResult, Repetition, Run, RunState, World};
+use diskperf_timeline::check::RUN_ID_LENGTH_MAX;
+use diskperf_timeline::units::CALENDAR_END_UNIX_MS;
+use diskperf_timeline::{MeasuredWorld, ProgramResult, Repetition, Run, RunState};
 use rusqlite::{Connection, Row, Rows, params};
 
 /// Summary of a stored run for a list.
@@ -23,7 +23,7 @@ pub struct RunHeading {
     /// recorded paths.
     pub target_paths: Vec<String>,
     /// World of the run: host or model.
-    pub world: World,
+    pub world: MeasuredWorld,
     /// Label that the user gave the run.
     pub label: Option<String>,
     /// State of the run.
@@ -104,13 +104,13 @@ impl Store {
                 place: documents::describe_run_row(id),
                 detail,
             };
-            run.check()
+            run.check_run()
                 .map_err(|impossible| malformed(impossible.to_string()))?;
-            match run.id == id {
+            match run.run_id == id {
                 true => Ok(run),
                 false => Err(malformed(format!(
                     "its document is that of run `{}`",
-                    run.id
+                    run.run_id
                 ))),
             }
         })
@@ -225,7 +225,7 @@ fn read_complete_heading(connection: &Connection, row: i64) -> Result<RunHeading
         id: row.get(0)?,
         started_unix_ms: u64::try_from(started_unix_ms)
             .ok()
-            .filter(|started| *started < PAST_CALENDAR_MS)
+            .filter(|started| *started < CALENDAR_END_UNIX_MS)
             .ok_or_else(|| {
                 to_malformed_error(format!(
                     "its start is `{started_unix_ms}`, which is no time from 1970 to 9999"
@@ -273,7 +273,10 @@ fn last_run_id(connection: &Connection) -> Result<String, StoreErrorKind> {
              THEN EXISTS (SELECT * FROM repetitions WHERE run_id = id) END
          ORDER BY started_unix_ms DESC, rowid DESC",
     )?;
-    let rows = statement.query(params![PAST_CALENDAR_MS as i64 - 1, LONGEST_ID as i64])?;
+    let rows = statement.query(params![
+        CALENDAR_END_UNIX_MS as i64 - 1,
+        RUN_ID_LENGTH_MAX as i64
+    ])?;
     let newest = collect_ids(rows)?.into_iter().next();
     newest.ok_or(StoreErrorKind::NoLastRun)
 }
@@ -283,7 +286,7 @@ fn run_id_by_prefix(connection: &Connection, prefix: &str) -> Result<String, Sto
         "SELECT id FROM runs NOT INDEXED
          WHERE CASE WHEN octet_length(id) <= ?2 THEN substr(id, 1, length(?1)) END = ?1",
     )?;
-    let mut candidates = collect_ids(statement.query(params![prefix, LONGEST_ID as i64])?)?;
+    let mut candidates = collect_ids(statement.query(params![prefix, RUN_ID_LENGTH_MAX as i64])?)?;
     candidates.sort_unstable();
     match candidates.as_slice() {
         [id] if !prefix.is_empty() => Ok(id.clone()),

@@ -86,11 +86,11 @@ impl Store {
                         ":run_id": run_id,
                         ":ordinal": ordinal,
                         ":program": result.program,
-                        ":title": result.key(),
-                        ":drives": result.drives,
-                        ":filesystem": result.filesystem,
+                        ":title": result.result_key(),
+                        ":drives": result.drive_count,
+                        ":filesystem": result.filesystem_type,
                         ":size_bytes": to_sqlite_integer(result.size_bytes),
-                ":cache": result.cache.name(),
+                ":cache": result.cache_mode.mode_name(),
                         ":document": documents::encode_result(run_id, ordinal, result)?,
                     },
             )?;
@@ -98,7 +98,7 @@ impl Store {
                 return Err(no_such_result_error(run_id, ordinal));
             }
             for (number, repetition) in (0..).zip(&result.repetitions) {
-                if repetition.discarded {
+                if repetition.is_discarded {
                     discard_repetition(connection, run_id, ordinal, number, repetition)?;
                 }
             }
@@ -166,7 +166,7 @@ impl Store {
     pub fn replace_run(&mut self, run: &Run) -> Result<(), StoreError> {
         self.write_transaction(|connection| {
             // Its results and repetitions go with it.
-            connection.execute("DELETE FROM runs WHERE id = ?1", [&run.id])?;
+            connection.execute("DELETE FROM runs WHERE id = ?1", [&run.run_id])?;
             insert_all(connection, run)
         })
     }
@@ -175,9 +175,9 @@ impl Store {
 fn insert_all(connection: &Connection, run: &Run) -> Result<(), StoreErrorKind> {
     insert_run(connection, run)?;
     for (ordinal, result) in (0..).zip(&run.results) {
-        insert_result(connection, &run.id, ordinal, result)?;
+        insert_result(connection, &run.run_id, ordinal, result)?;
         for (number, repetition) in (0..).zip(&result.repetitions) {
-            insert_repetition(connection, &run.id, ordinal, number, repetition)?;
+            insert_repetition(connection, &run.run_id, ordinal, number, repetition)?;
         }
     }
     Ok(())
@@ -197,14 +197,14 @@ fn insert_run(connection: &Connection, run: &Run) -> Result<(), StoreErrorKind> 
              :label, :cache, :state, :error, :document)
          ON CONFLICT DO NOTHING",
         named_params! {
-            ":id": run.id,
+            ":id": run.run_id,
             ":started_unix_ms": to_sqlite_integer(run.started_unix_ms),
-            ":version": run.version,
-            ":suite": run.suite,
-            ":target": run.target,
+            ":version": run.program_version,
+            ":suite": run.suite_name,
+            ":target": run.target_label,
             ":world": documents::world_column(run.world),
-            ":label": run.label,
-            ":cache": run.cache.name(),
+            ":label": run.user_label,
+            ":cache": run.cache_mode.mode_name(),
             ":state": state,
             ":error": error,
             ":document": documents::encode_run(run)?,
@@ -212,7 +212,7 @@ fn insert_run(connection: &Connection, run: &Run) -> Result<(), StoreErrorKind> 
     )?;
     match inserted {
         0 => Err(StoreErrorKind::RunExists {
-            run: run.id.clone(),
+            run: run.run_id.clone(),
         }),
         _ => Ok(()),
     }
@@ -232,11 +232,11 @@ fn insert_result(
             ":run_id": run_id,
             ":ordinal": ordinal,
             ":program": result.program,
-            ":title": result.key(),
-            ":drives": result.drives,
-            ":filesystem": result.filesystem,
+            ":title": result.result_key(),
+            ":drives": result.drive_count,
+            ":filesystem": result.filesystem_type,
             ":size_bytes": to_sqlite_integer(result.size_bytes),
-            ":cache": result.cache.name(),
+            ":cache": result.cache_mode.mode_name(),
             ":document": documents::encode_result(run_id, ordinal, result)?,
         },
     )?;
@@ -263,9 +263,9 @@ fn insert_repetition(
             ":run_id": run_id,
             ":ordinal": ordinal,
             ":number": number,
-            ":discarded": repetition.discarded,
-            ":elapsed_ns": to_sqlite_integer(repetition.elapsed().0),
-            ":durable_ns": repetition.durable().map(|durable| to_sqlite_integer(durable.0)),
+            ":discarded": repetition.is_discarded,
+            ":elapsed_ns": to_sqlite_integer(repetition.elapsed_time().0),
+            ":durable_ns": repetition.durable_time().map(|durable| to_sqlite_integer(durable.0)),
             ":kb_per_s": repetition.kb_per_s(),
             ":durable_kb_per_s": repetition.durable_kb_per_s(),
             ":cpu_percent": repetition.cpu_percent(),

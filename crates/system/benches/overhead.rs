@@ -10,8 +10,8 @@
 #[cfg(target_os = "linux")]
 mod linux {
     use criterion::{Criterion, Throughput};
-    use diskperf_system::host::{Clock, Control, Host, Ports};
-    use diskperf_system::{Buffer, File, Open, System, Whence, run_ready};
+    use diskperf_system::host::{CallClock, HostPorts, HostWorker, WorkerControl};
+    use diskperf_system::{Buffer, File, OpenOptions, SeekOrigin, System, run_ready};
     use diskperf_timeline::Nanoseconds;
     use rustix::fs::{Mode, OFlags, SeekFrom};
     use rustix::time::{ClockId, clock_gettime};
@@ -51,16 +51,16 @@ mod linux {
     }
 
     impl Reader {
-        fn host(directory: &Path, time_calls: bool, clock: Clock) -> Self {
+        fn host(directory: &Path, time_calls: bool, clock: CallClock) -> Self {
             let directory = rustix::fs::open(directory, OFlags::CLOEXEC, Mode::empty())
                 .expect("the benchmark's directory is readable");
-            let ports = Ports {
+            let ports = HostPorts {
                 directories: vec![directory],
-                ..Ports::default()
+                ..HostPorts::default()
             };
-            let control = Control::alone(time_calls, clock);
-            let mut system = System::Host(Box::new(Host::new(ports, control)));
-            let file = run_ready(system.open("/mnt0/data", Open::READ));
+            let control = WorkerControl::for_single_worker(time_calls, clock);
+            let mut system = System::HostWorker(Box::new(HostWorker::new(ports, control)));
+            let file = run_ready(system.open("/mnt0/data", OpenOptions::READ));
             Self::Host(system, file.expect("the benchmark's file is readable"))
         }
 
@@ -85,7 +85,9 @@ mod linux {
     }
 
     async fn host(system: &mut System, file: File, start: u64, buffer: &mut [u8]) {
-        let sought = system.lseek(file, start as i64, Whence::Start).await;
+        let sought = system
+            .lseek(file, start as i64, SeekOrigin::FileStart)
+            .await;
         sought.expect("a file can be sought in");
         for _ in 0..BATCH_CALLS {
             let count = system
@@ -114,7 +116,7 @@ mod linux {
                 rustix::fs::open(&path, OFlags::CLOEXEC, Mode::empty()).expect("it was just made");
             // Pages that wait to be written out are no part of the question.
             rustix::fs::fsync(&file).expect("there is room");
-            let clock = Clock::calibrated();
+            let clock = CallClock::new_calibrated();
             let untimed = Reader::host(directory.path(), false, clock);
             let timed = Reader::host(directory.path(), true, clock);
             Self {

@@ -21,9 +21,10 @@ fn main() {
 
 #[cfg(target_os = "linux")]
 mod on_linux {
-    use diskperf_system::host::{Clock, Control, DrivePort, Host, Ports};
+    use diskperf_system::host::{CallClock, DrivePort, HostPorts, HostWorker, WorkerControl};
     use diskperf_system::{
-        Completion, EngineChoice, Open, Operation, RingOptions, Submission, System, run_ready,
+        Completion, EngineChoice, OpenOptions, Operation, RingOptions, Submission, System,
+        run_ready,
     };
     use diskperf_timeline::{Histogram, Nanoseconds, WorkerMeasure};
     use rustix::fs::{Mode, OFlags};
@@ -53,13 +54,13 @@ mod on_linux {
     pub(super) fn main() -> Result<(), Box<dyn Error>> {
         let wanted = wanted(std::env::args().skip(1))?;
         let (name, ports) = ports(&wanted)?;
-        let control = Control::alone(true, Clock::calibrated());
-        let mut system = System::Host(Box::new(Host::new(ports, control)));
+        let control = WorkerControl::for_single_worker(true, CallClock::new_calibrated());
+        let mut system = System::HostWorker(Box::new(HostWorker::new(ports, control)));
         let measure = run_ready(load(&mut system, &name, &wanted))?;
-        if let System::Host(host) = &system
+        if let System::HostWorker(host) = &system
             && let Some(note) = host.engine_note()
         {
-            eprintln!("ring_load: {}", note.text);
+            eprintln!("ring_load: {}", note.message);
         }
         print(&measure);
         Ok(())
@@ -73,7 +74,7 @@ mod on_linux {
             batch: None,
             seconds: 1.0,
             direct: false,
-            engine: EngineChoice::Best,
+            engine: EngineChoice::BestAvailable,
             rate: None,
             stall_s: 0.0,
         };
@@ -95,24 +96,24 @@ mod on_linux {
 
     fn engine(name: &str) -> Result<EngineChoice, String> {
         match name {
-            "best" => Ok(EngineChoice::Best),
+            "best" => Ok(EngineChoice::BestAvailable),
             "io_uring" => Ok(EngineChoice::IoUring),
             "sqpoll" => Ok(EngineChoice::SqPoll),
             "threads" => Ok(EngineChoice::Threads),
-            "worker" => Ok(EngineChoice::Worker),
+            "worker" => Ok(EngineChoice::WorkerThread),
             _ => Err(format!("there is no engine {name}")),
         }
     }
 
     /// The name that the worker knows the target by, and what it leads to.
-    fn ports(wanted: &Wanted) -> Result<(String, Ports), Box<dyn Error>> {
+    fn ports(wanted: &Wanted) -> Result<(String, HostPorts), Box<dyn Error>> {
         let Some(path) = &wanted.path else {
-            let drive = DrivePort::Null {
+            let drive = DrivePort::NullDrive {
                 length_bytes: NULL_BYTES,
             };
-            let ports = Ports {
-                drives: vec![drive],
-                ..Ports::default()
+            let ports = HostPorts {
+                drive_ports: vec![drive],
+                ..HostPorts::default()
             };
             return Ok(("/dev/drive0".to_owned(), ports));
         };
@@ -120,9 +121,9 @@ mod on_linux {
         let directory = path.parent().ok_or("a file in a directory")?;
         let name = path.file_name().ok_or("a file")?.to_string_lossy();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let ports = Ports {
+        let ports = HostPorts {
             directories: vec![rustix::fs::open(directory, flags, Mode::empty())?],
-            ..Ports::default()
+            ..HostPorts::default()
         };
         Ok((format!("/mnt0/{name}"), ports))
     }
@@ -132,17 +133,19 @@ mod on_linux {
         name: &str,
         wanted: &Wanted,
     ) -> diskperf_system::Result<WorkerMeasure> {
-        let file = system.open(name, Open::READ.direct(wanted.direct)).await?;
-        let blocks = system.length(file).await? / u64::from(BLOCK_BYTES);
+        let file = system
+            .open(name, OpenOptions::READ.with_direct(wanted.direct))
+            .await?;
+        let blocks = system.file_length(file).await? / u64::from(BLOCK_BYTES);
         let options = RingOptions {
-            depth: wanted.depth,
+            queue_depth: wanted.depth,
             buffer_bytes: BLOCK_BYTES,
             seed: 1,
             compressible_percent: 0,
-            engine: wanted.engine,
-            poll: false,
-            has_contents: false,
-            interval: Nanoseconds::from_millis(1000),
+            engine_choice: wanted.engine,
+            polls_completions: false,
+            has_verifiable_contents: false,
+            series_interval: Nanoseconds::from_millis(1000),
         };
         system.open_ring(options, &[file]).await?;
         let mut random = Random(0x9e37_79b9_7f4a_7c15);
@@ -152,7 +155,7 @@ mod on_linux {
             offset_bytes: random.below(blocks) * u64::from(BLOCK_BYTES),
             bytes: BLOCK_BYTES,
             slot,
-            intended: None,
+            intended_start: None,
         };
         system.start_measuring(system.now())?;
         match wanted.rate {
@@ -182,12 +185,12 @@ mod on_linux {
             // A device that has completed all it had begins again with the first few.
             let few = submissions.len().min(batch.div_ceil(4) as usize);
             let (first, others) = submissions.split_at(few);
-            system.submit(first).await?;
+            system.submit_requests(first).await?;
             for some in others.chunks(batch as usize) {
-                system.submit(some).await?;
+                system.submit_requests(some).await?;
             }
             completions.clear();
-            if system.reap(1, None, &mut completions).await? >= end {
+            if system.reap_requests(1, None, &mut completions).await? >= end {
                 return Ok(());
             }
             submissions.clear();
@@ -222,16 +225,18 @@ mod on_linux {
                 && let Some(slot) = free.pop()
             {
                 submissions.push(Submission {
-                    intended: Some(arrival(arrivals)),
+                    intended_start: Some(arrival(arrivals)),
                     ..next(slot)
                 });
                 arrivals += 1;
             }
-            system.submit(&submissions).await?;
+            system.submit_requests(&submissions).await?;
             completions.clear();
             let until = arrival(arrivals).max(now).min(end);
             let until = if free.is_empty() { end } else { until };
-            now = system.reap(1, Some(until), &mut completions).await?;
+            now = system
+                .reap_requests(1, Some(until), &mut completions)
+                .await?;
             free.extend(completions.iter().map(|completion| completion.slot));
         }
         while arrival(arrivals) < end {
@@ -252,22 +257,24 @@ mod on_linux {
     }
 
     fn print(measure: &WorkerMeasure) {
-        let Some(load) = &measure.load else { return };
-        let requests = load.requests() as f64;
+        let Some(load) = &measure.load_measure else {
+            return;
+        };
+        let requests = load.read_write_count() as f64;
         let us = |span: Nanoseconds| span.0 as f64 / 1e3;
-        let response = &load.read.response;
+        let response = &load.read.response_times;
         let document = serde_json::json!({
             "engine": load.engine,
-            "depth": load.depth,
-            "iops": requests / measure.elapsed.seconds(),
-            "cpu_us_per_io": us(measure.cpu) / requests,
+            "depth": load.queue_depth,
+            "iops": requests / measure.elapsed_time.seconds(),
+            "cpu_us_per_io": us(measure.cpu_time) / requests,
             "p50_us": us(response.percentile(50.0)),
             "p99_us": us(response.percentile(99.0)),
-            "max_us": us(response.max()),
-            "submit_p50_us": us(load.read.submit.percentile(50.0)),
-            "lag_p50_us": load.lag.as_ref().map(|lag| us(lag.percentile(50.0))),
-            "lag_p99_us": load.lag.as_ref().map(|lag| us(lag.percentile(99.0))),
-            "unfinished": load.unfinished,
+            "max_us": us(response.latency_max()),
+            "submit_p50_us": us(load.read.submit_call_times.percentile(50.0)),
+            "lag_p50_us": load.arrival_lag.as_ref().map(|lag| us(lag.percentile(50.0))),
+            "lag_p99_us": load.arrival_lag.as_ref().map(|lag| us(lag.percentile(99.0))),
+            "unfinished": load.unfinished_count,
             "shares_over_tenths": shares_over_tenths(response),
         });
         println!("{document}");
@@ -279,7 +286,7 @@ mod on_linux {
             let longer = |(latency_ns, _): &&(u64, u64)| *latency_ns > tenths * 100_000_000;
             let buckets = response.buckets().iter().filter(longer);
             let count: u64 = buckets.map(|(_, count)| count).sum();
-            count as f64 / response.count().max(1) as f64
+            count as f64 / response.latency_count().max(1) as f64
         };
         (1..10).map(share).collect()
     }

@@ -20,14 +20,14 @@ fn main() {
         while Instant::now() < due {}
         // As a request that is issued now has it: the moment is read once more.
         let lag = Instant::now().duration_since(due);
-        lags.record(Nanoseconds(lag.as_nanos() as u64));
+        lags.record_latency(Nanoseconds(lag.as_nanos() as u64));
     }
-    let lags = lags.histogram();
+    let lags = lags.to_histogram();
     let us = |percentile: f64| lags.percentile(percentile).0 as f64 / 1e3;
     println!(
         "{{\"p50_us\": {}, \"p99_us\": {}, \"max_us\": {}}}",
         us(50.0),
         us(99.0),
-        lags.max().0 as f64 / 1e3
+        lags.latency_max().0 as f64 / 1e3
     );
 }

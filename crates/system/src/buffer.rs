@@ -8,9 +8,9 @@ const ALIGNMENT_BYTES: usize = 4096;
 
 /// Zeroed, page-aligned buffer of fixed length for I/O.
 pub struct Buffer {
-    storage: Vec<u8>,
-    start: usize,
-    length: usize,
+    storage_bytes: Vec<u8>,
+    aligned_start: usize,
+    length_bytes: usize,
 }
 
 impl Buffer {
@@ -19,9 +19,9 @@ impl Buffer {
         let storage = vec![0; length + ALIGNMENT_BYTES];
         let start = storage.as_ptr().align_offset(ALIGNMENT_BYTES);
         Self {
-            storage,
-            start,
-            length,
+            storage_bytes: storage,
+            aligned_start: start,
+            length_bytes: length,
         }
     }
 }
@@ -30,7 +30,7 @@ impl Deref for Buffer {
     type Target = [u8];
     #[inline]
     fn deref(&self) -> &[u8] {
-        &self.storage[self.start..self.start + self.length]
+        &self.storage_bytes[self.aligned_start..self.aligned_start + self.length_bytes]
     }
 }
 
@@ -44,7 +44,7 @@ impl AsRef<[u8]> for Buffer {
 impl DerefMut for Buffer {
     #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
-        &mut self.storage[self.start..self.start + self.length]
+        &mut self.storage_bytes[self.aligned_start..self.aligned_start + self.length_bytes]
     }
 }
 

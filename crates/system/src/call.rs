@@ -14,20 +14,20 @@ pub struct SystemCall<'a, T>(CallState<'a, T>);
 enum CallState<'a, T> {
     /// Finished call on real storage, with its result until the program takes it.
     #[cfg(feature = "host")]
-    Finished(Option<T>),
+    FinishedCall(Option<T>),
     /// Call on a model: virtual time passes while it is polled.
-    Modelled(Pin<Box<dyn Future<Output = T> + 'a>>),
+    ModelledCall(Pin<Box<dyn Future<Output = T> + 'a>>),
 }
 
 impl<'a, T> SystemCall<'a, T> {
     #[cfg(feature = "host")]
     #[inline]
-    pub(crate) fn finished(result: T) -> Self {
-        Self(CallState::Finished(Some(result)))
+    pub(crate) fn new_finished(result: T) -> Self {
+        Self(CallState::FinishedCall(Some(result)))
     }
 
-    pub(crate) fn modelled(call: impl Future<Output = T> + 'a) -> Self {
-        Self(CallState::Modelled(Box::pin(call)))
+    pub(crate) fn new_modelled(call: impl Future<Output = T> + 'a) -> Self {
+        Self(CallState::ModelledCall(Box::pin(call)))
     }
 }
 
@@ -38,10 +38,10 @@ impl<T: Unpin> Future for SystemCall<'_, T> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
         match &mut self.get_mut().0 {
             #[cfg(feature = "host")]
-            CallState::Finished(result) => {
+            CallState::FinishedCall(result) => {
                 Poll::Ready(result.take().expect("a call has one result"))
             }
-            CallState::Modelled(call) => call.as_mut().poll(context),
+            CallState::ModelledCall(call) => call.as_mut().poll(context),
         }
     }
 }

@@ -10,21 +10,21 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// Failure that the operating system or the modelled kernel reported.
     #[error(transparent)]
-    Failed(Box<Failure>),
+    CallFailed(Box<CallFailure>),
     /// Interruption: the user ended the run.
     #[error("interrupted")]
     Interrupted,
     /// Failure of another worker of the run, after which there is nothing to wait for.
     #[error("another worker of this run failed")]
-    PeerFailed,
+    OtherWorkerFailed,
 }
 
 /// Call that the system refused or failed, with its file and error number.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{call} {path}: {errno}")]
-pub struct Failure {
+pub struct CallFailure {
     /// System call or operation that failed.
-    pub call: Call,
+    pub call: CallKind,
     /// Path of the file, as the worker named it.
     pub path: String,
     /// Error number that the system returned.
@@ -33,8 +33,8 @@ pub struct Failure {
 
 impl Error {
     /// Returns the error for a call that failed on a file with an error number.
-    pub fn failed(call: Call, path: impl Into<String>, errno: impl Into<Errno>) -> Self {
-        Self::Failed(Box::new(Failure {
+    pub fn call_failed(call: CallKind, path: impl Into<String>, errno: impl Into<Errno>) -> Self {
+        Self::CallFailed(Box::new(CallFailure {
             call,
             path: path.into(),
             errno: errno.into(),
@@ -42,15 +42,15 @@ impl Error {
     }
 
     /// Reports whether the call failed for lack of space or quota.
-    pub fn is_of_space(&self) -> bool {
+    pub fn is_out_of_space(&self) -> bool {
         matches!(self.errno(), Some(Errno::NoSpace | Errno::Quota))
     }
 
     /// Returns the error number, if the system reported one.
     pub fn errno(&self) -> Option<Errno> {
         match self {
-            Self::Failed(failure) => Some(failure.errno),
-            Self::Interrupted | Self::PeerFailed => None,
+            Self::CallFailed(failure) => Some(failure.errno),
+            Self::Interrupted | Self::OtherWorkerFailed => None,
         }
     }
 }
@@ -58,7 +58,7 @@ impl Error {
 /// System call or operation of a program, for error messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each is the system call of its name")]
-pub enum Call {
+pub enum CallKind {
     Open,
     Read,
     Write,
@@ -69,9 +69,9 @@ pub enum Call {
     Fdatasync,
     SyncFileRange,
     Discard,
-    Ring,
+    RingSetup,
     Close,
-    Length,
+    FileLength,
     Stat,
     Unlink,
     Mkdir,
@@ -84,13 +84,13 @@ pub enum Call {
     Utimes,
     Sleep,
     Pipe,
-    Map,
-    DropCached,
-    Residency,
-    Usage,
+    MapFile,
+    DropCachedPages,
+    CacheResidency,
+    ResourceUsage,
 }
 
-impl fmt::Display for Call {
+impl fmt::Display for CallKind {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             Self::Open => "open",
@@ -103,9 +103,9 @@ impl fmt::Display for Call {
             Self::Fdatasync => "fdatasync",
             Self::SyncFileRange => "sync_file_range",
             Self::Discard => "discard",
-            Self::Ring => "io_uring_setup",
+            Self::RingSetup => "io_uring_setup",
             Self::Close => "close",
-            Self::Length => "fstat",
+            Self::FileLength => "fstat",
             Self::Stat => "stat",
             Self::Unlink => "unlink",
             Self::Mkdir => "mkdir",
@@ -118,10 +118,10 @@ impl fmt::Display for Call {
             Self::Utimes => "utimes",
             Self::Sleep => "sleep",
             Self::Pipe => "pipe",
-            Self::Map => "mmap",
-            Self::DropCached => "drop from cache",
-            Self::Residency => "residency of",
-            Self::Usage => "resource usage of",
+            Self::MapFile => "mmap",
+            Self::DropCachedPages => "drop from cache",
+            Self::CacheResidency => "residency of",
+            Self::ResourceUsage => "resource usage of",
         })
     }
 }
@@ -231,15 +231,15 @@ impl From<diskperf_machine::Errno> for Errno {
     fn from(errno: diskperf_machine::Errno) -> Self {
         use diskperf_machine::Errno as Model;
         match errno {
-            Model::BadFile => Self::BadFile,
-            Model::Busy => Self::Busy,
+            Model::BadFileDescriptor => Self::BadFile,
+            Model::DeviceBusy => Self::Busy,
             Model::CrossDevice => Self::CrossDevice,
-            Model::Exists => Self::Exists,
+            Model::AlreadyExists => Self::Exists,
             Model::FileTooLarge => Self::FileTooBig,
-            Model::Invalid => Self::Invalid,
+            Model::InvalidArgument => Self::Invalid,
             Model::IsDirectory => Self::IsDirectory,
             Model::NameTooLong => Self::NameTooLong,
-            Model::NoEntry => Self::NoEntry,
+            Model::NoSuchEntry => Self::NoEntry,
             Model::NoSpace => Self::NoSpace,
             Model::NotDirectory => Self::NotDirectory,
             Model::NotEmpty => Self::NotEmpty,

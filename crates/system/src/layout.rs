@@ -3,18 +3,19 @@
 //!
 //! On a model it is the layout of the mounted file system. On the host there is no portable way to
 //! obtain one. An image of the same size replaces the drive, with the layout of the same tree, laid
-//! out by the same allocator ([`Layout::of_tree`]).
+//! out by the same allocator ([`FilesystemLayout::from_tree`]).
 
-use crate::{Result, System, Work};
+use crate::{ProgramWork, Result, System};
 use diskperf_machine::kernel::ffs::{
-    DumpBlock, FileSystem, Fragment, Geometry, InodeKind, InodeNumber, Parameters, Writer,
+    DiskLabel, DumpBlock, FastFileSystem, FragmentAddress, InodeKind, InodeNumber, NewfsParameters,
+    UntimedWriter,
 };
 
 pub use diskperf_machine::kernel::ffs::FsckPass;
 
 /// Contiguous range of bytes on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Extent {
+pub struct ByteExtent {
     /// Offset of the extent's first byte on the device.
     pub offset_bytes: u64,
     /// Length of the extent in bytes.
@@ -25,22 +26,22 @@ pub struct Extent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FsckRead {
     /// Pass of fsck that makes the read.
-    pub pass: FsckPass,
+    pub fsck_pass: FsckPass,
     /// Extent that fsck reads.
-    pub extent: Extent,
+    pub extent: ByteExtent,
 }
 
 /// File or directory with its place in a file system's layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LaidOut {
+pub struct InodeLayout {
     /// Inode number of the file or directory.
     pub inode: u32,
     /// Whether the inode is a directory.
-    pub directory: bool,
+    pub is_directory: bool,
     /// Length of the file's or directory's contents in bytes.
     pub size_bytes: u64,
     /// Block on the device that contains the inode.
-    pub inode_block: Extent,
+    pub inode_block: ByteExtent,
     /// Path of the file or directory from the root of the file system, without a leading slash.
     pub path: String,
 }
@@ -50,11 +51,11 @@ pub struct LaidOut {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileSegment {
     /// Extent of an indirect block.
-    Indirect(Extent),
+    IndirectBlock(ByteExtent),
     /// Extent with data of the file.
-    Data(Extent),
+    DataBlocks(ByteExtent),
     /// Hole: zeroes that occupy no space on the device.
-    Hole {
+    SparseHole {
         /// Length of the hole in bytes.
         length_bytes: u32,
     },
@@ -63,7 +64,7 @@ pub enum FileSegment {
 /// File or directory of a tree to be laid out. Its parent is a number among the directories given
 /// before it, counted from 1; 0 is the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Node<'a> {
+pub enum TreeNode<'a> {
     /// Directory of the tree.
     Directory {
         /// Number of the parent directory.
@@ -72,7 +73,7 @@ pub enum Node<'a> {
         name: &'a str,
     },
     /// File of the tree.
-    File {
+    RegularFile {
         /// Number of the parent directory.
         parent: usize,
         /// Name of the file in its directory.
@@ -84,7 +85,7 @@ pub enum Node<'a> {
 
 /// Geometry of a drive, as a file system assumes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct ImageGeometry {
     /// Sectors of 512 bytes per track.
     pub sectors_per_track: u32,
     /// Number of tracks on a cylinder.
@@ -98,7 +99,7 @@ pub struct Shape {
 pub enum LayoutError {
     /// Image on which no file system can be created.
     #[error("cannot create a file system in {image_bytes} bytes: {reason}")]
-    Image {
+    InvalidImage {
         /// Size of the image in bytes.
         image_bytes: u64,
         /// Reason why no file system can be created on the image.
@@ -106,7 +107,7 @@ pub enum LayoutError {
     },
     /// Tree that is larger than the file system.
     #[error("the tree does not fit into a file system of {image_bytes} bytes")]
-    NoSpace {
+    ImageTooSmall {
         /// Size of the file system's image in bytes.
         image_bytes: u64,
     },
@@ -114,14 +115,14 @@ pub enum LayoutError {
 
 /// Layout of a file system at one time.
 #[derive(Clone, Debug)]
-pub struct Layout {
-    device: Option<String>,
-    file_system: FileSystem,
+pub struct FilesystemLayout {
+    device_path: Option<String>,
+    file_system: FastFileSystem,
 }
 
 const SECTOR_BYTES: u32 = 512;
 
-impl Layout {
+impl FilesystemLayout {
     /// Returns the layout of a tree on a fresh file system of 4.2BSD with blocks of 8 KB and
     /// fragments of 1 KB and without rotational gaps (`tunefs -a 40 -d 0`). Each node is created in
     /// order, as by ordinary calls.
@@ -129,16 +130,16 @@ impl Layout {
     /// # Errors
     ///
     /// The file system cannot be created, or is too small for the tree.
-    pub fn of_tree<'a>(
-        (image_bytes, shape): (u64, Shape),
-        nodes: impl IntoIterator<Item = Node<'a>>,
+    pub fn from_tree<'a>(
+        (image_bytes, shape): (u64, ImageGeometry),
+        nodes: impl IntoIterator<Item = TreeNode<'a>>,
     ) -> std::result::Result<Self, LayoutError> {
-        let impossible = |reason: String| LayoutError::Image {
+        let impossible = |reason: String| LayoutError::InvalidImage {
             image_bytes,
             reason,
         };
         let sectors = u32::try_from(image_bytes / u64::from(SECTOR_BYTES));
-        let geometry = Geometry {
+        let geometry = DiskLabel {
             sector_bytes: SECTOR_BYTES,
             sectors_per_track: shape.sectors_per_track,
             tracks_per_cylinder: shape.tracks_per_cylinder,
@@ -146,55 +147,55 @@ impl Layout {
                 .map_err(|_| impossible("its sector count exceeds 32 bits".into()))?,
             revolutions_per_second: shape.revolutions_per_second,
         };
-        let parameters = Parameters {
+        let parameters = NewfsParameters {
             rotdelay_ms: 0,
             maxcontig_blocks: 40,
-            ..Parameters::bsd42(8192, 1024)
+            ..NewfsParameters::bsd42_defaults(8192, 1024)
         };
-        let made = FileSystem::newfs(geometry, parameters);
-        let mut writer = Writer::new(made.map_err(|error| impossible(error.to_string()))?);
-        let mut directories = vec![FileSystem::ROOT];
+        let made = FastFileSystem::make_file_system(geometry, parameters);
+        let mut writer = UntimedWriter::new(made.map_err(|error| impossible(error.to_string()))?);
+        let mut directories = vec![FastFileSystem::ROOT_INODE];
         for node in nodes {
             // What a kernel would read and write meanwhile is of no interest.
-            writer.metadata.clear();
+            writer.metadata_accesses.clear();
             let made = match node {
-                Node::Directory { parent, name } => writer
+                TreeNode::Directory { parent, name } => writer
                     .make_directory(directories[parent], name)
                     .map(|inode| directories.push(inode)),
-                Node::File {
+                TreeNode::RegularFile {
                     parent,
                     name,
                     size_bytes,
                 } => writer
-                    .create(directories[parent], name)
-                    .and_then(|inode| writer.write(inode, 0, size_bytes)),
+                    .create_file(directories[parent], name)
+                    .and_then(|inode| writer.write_range(inode, 0, size_bytes)),
             };
-            made.map_err(|_| LayoutError::NoSpace { image_bytes })?;
+            made.map_err(|_| LayoutError::ImageTooSmall { image_bytes })?;
         }
         Ok(Self {
-            device: None,
+            device_path: None,
             file_system: writer.file_system,
         })
     }
 
-    pub(crate) fn of_device(device: String, file_system: FileSystem) -> Self {
+    pub(crate) fn from_device(device: String, file_system: FastFileSystem) -> Self {
         Self {
-            device: Some(device),
+            device_path: Some(device),
             file_system,
         }
     }
 
     /// Returns the name under which the worker can read the device past every cache; `None` for a
     /// tree that was laid out without a device.
-    pub fn device(&self) -> Option<&str> {
-        self.device.as_deref()
+    pub fn device_path(&self) -> Option<&str> {
+        self.device_path.as_deref()
     }
 
     /// Returns the bytes that files, directories and their indirect blocks occupy.
     pub fn used_bytes(&self) -> u64 {
         let inodes = self.file_system.dumped_inodes().into_iter();
         let fragments: u64 = inodes
-            .map(|dumped| u64::from(self.file_system.held_fragments(dumped.inode)))
+            .map(|dumped| u64::from(self.file_system.allocated_fragment_count(dumped.inode)))
             .sum();
         fragments * u64::from(self.file_system.superblock().fragment_bytes())
     }
@@ -204,25 +205,25 @@ impl Layout {
         let reads = self.file_system.fsck_reads().into_iter();
         reads
             .map(|read| FsckRead {
-                pass: read.pass,
+                fsck_pass: read.fsck_pass,
                 extent: self.to_extent(read.address, read.bytes),
             })
             .collect()
     }
 
     /// Returns the blocks of all inodes, in order.
-    pub fn inode_blocks(&self) -> Vec<Extent> {
+    pub fn inode_blocks(&self) -> Vec<ByteExtent> {
         let blocks = self.file_system.inode_blocks().into_iter();
         blocks.map(|block| self.block_extent(block)).collect()
     }
 
     /// Returns all files and directories in order of their inodes.
-    pub fn inodes(&self) -> Vec<LaidOut> {
+    pub fn inode_layouts(&self) -> Vec<InodeLayout> {
         let dumped = self.file_system.dumped_inodes().into_iter();
         dumped
-            .map(|dumped| LaidOut {
+            .map(|dumped| InodeLayout {
                 inode: dumped.inode.0,
-                directory: dumped.kind == InodeKind::Directory,
+                is_directory: dumped.kind == InodeKind::Directory,
                 size_bytes: dumped.size_bytes,
                 inode_block: self.block_extent(dumped.inode_block),
                 path: dumped.path,
@@ -235,17 +236,17 @@ impl Layout {
     /// # Panics
     ///
     /// If there is no such inode.
-    pub fn parts(&self, inode: u32) -> Vec<FileSegment> {
+    pub fn file_segments(&self, inode: u32) -> Vec<FileSegment> {
         let blocks = self.file_system.dump_blocks(InodeNumber(inode)).into_iter();
         blocks
             .map(|block| match block {
-                DumpBlock::Indirect { address, bytes } => {
-                    FileSegment::Indirect(self.to_extent(address, bytes))
+                DumpBlock::IndirectBlock { address, bytes } => {
+                    FileSegment::IndirectBlock(self.to_extent(address, bytes))
                 }
-                DumpBlock::Data { address, bytes } => {
-                    FileSegment::Data(self.to_extent(address, bytes))
+                DumpBlock::DataBlock { address, bytes } => {
+                    FileSegment::DataBlocks(self.to_extent(address, bytes))
                 }
-                DumpBlock::Hole { bytes } => FileSegment::Hole {
+                DumpBlock::UnallocatedBlock { bytes } => FileSegment::SparseHole {
                     length_bytes: bytes,
                 },
             })
@@ -261,15 +262,15 @@ impl Layout {
         self.file_system.directory_bytes(InodeNumber(inode))
     }
 
-    fn to_extent(&self, address: Fragment, bytes: u32) -> Extent {
+    fn to_extent(&self, address: FragmentAddress, bytes: u32) -> ByteExtent {
         let fragment_bytes = self.file_system.superblock().fragment_bytes();
-        Extent {
+        ByteExtent {
             offset_bytes: u64::from(address.0) * u64::from(fragment_bytes),
             length_bytes: bytes,
         }
     }
 
-    fn block_extent(&self, address: Fragment) -> Extent {
+    fn block_extent(&self, address: FragmentAddress) -> ByteExtent {
         self.to_extent(address, self.file_system.superblock().block_bytes())
     }
 }
@@ -278,30 +279,30 @@ impl Layout {
 impl System {
     /// Returns the layout of a mounted file system at this time, with the name of its device. The
     /// call takes no virtual time. `None` on the host, where the layout is not known.
-    pub fn layout(&self, mount: u32) -> Option<Layout> {
+    pub fn layout_of_mount(&self, mount: u32) -> Option<FilesystemLayout> {
         match self {
             #[cfg(feature = "host")]
-            System::Host(_) => {
+            System::HostWorker(_) => {
                 let _ = mount;
                 None
             }
-            System::Model(model) => model.layout(mount),
+            System::ModelWorker(model) => model.layout_of_mount(mount),
         }
     }
 
     /// Performs computing work of the program itself. A modelled computer takes as long as the
     /// catalogue and its speed determine. A real computer of today does such work in less time than
     /// a clock resolves, so that it takes no time.
-    pub async fn work(&mut self, work: Work) -> Result<()> {
+    pub async fn perform_program_work(&mut self, work: ProgramWork) -> Result<()> {
         match self {
             #[cfg(feature = "host")]
-            System::Host(_) => {
+            System::HostWorker(_) => {
                 let _ = work;
                 Ok(())
             }
-            System::Model(model) => {
-                let span = model.service_time_of(work);
-                model.compute(span).await
+            System::ModelWorker(model) => {
+                let span = model.program_work_time(work);
+                model.consume_cpu_time(span).await
             }
         }
     }

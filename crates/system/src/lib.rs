@@ -21,7 +21,7 @@
 //!
 //! A program never starts workers: the plan lists them, and the runner creates
 //! each worker's `System`. Overlapped I/O has calls of its own
-//! ([`System::submit`], [`System::reap`]) and is not hidden behind
+//! ([`System::submit_requests`], [`System::reap_requests`]) and is not hidden behind
 //! [`System::read`], because the way of submission is part of the measurement.
 
 /// Dispatches a call of a program to the host or the model, whose implementations may differ. The
@@ -30,8 +30,8 @@ macro_rules! on_each_world {
     ($self:ident, $world:ident => $call:expr) => {
         match $self {
             #[cfg(feature = "host")]
-            System::Host($world) => SystemCall::finished($call),
-            System::Model($world) => SystemCall::modelled($call),
+            System::HostWorker($world) => SystemCall::new_finished($call),
+            System::ModelWorker($world) => SystemCall::new_modelled($call),
         }
     };
 }
@@ -41,8 +41,8 @@ macro_rules! at_once_on_each_world {
     ($self:ident, $world:ident => $call:expr) => {
         match $self {
             #[cfg(feature = "host")]
-            System::Host($world) => $call,
-            System::Model($world) => $call,
+            System::HostWorker($world) => $call,
+            System::ModelWorker($world) => $call,
         }
     };
 }
@@ -60,22 +60,23 @@ mod worker_progress;
 
 pub use buffer::Buffer;
 pub use call::SystemCall;
-pub use error::{Call, Errno, Error, Failure, Result};
+pub use error::{CallFailure, CallKind, Errno, Error, Result};
 pub use layout::{
-    Extent, FileSegment, FsckPass, FsckRead, LaidOut, Layout, LayoutError, Node, Shape,
+    ByteExtent, FileSegment, FilesystemLayout, FsckPass, FsckRead, ImageGeometry, InodeLayout,
+    LayoutError, TreeNode,
 };
-pub use options::{Open, Whence};
+pub use options::{OpenOptions, SeekOrigin};
 pub use ring::{
-    Commit, Completion, EngineChoice, MapOptions, NameCall, Operation, RangeSteps, RingOptions,
-    Spans, Submission,
+    CommittedTransaction, Completion, EngineChoice, MapOptions, NameCall, Operation, RangeSteps,
+    ReadWriteSpans, RingOptions, Submission,
 };
 
 /// Path of the kernel file that drops the whole page cache of a host.
-pub const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
+pub const DROP_CACHES_PATH: &str = "/proc/sys/vm/drop_caches";
 
 pub use worker_progress::{ReadBackProgress, WorkerProgress};
 
-pub use diskperf_machine::{Work, Written};
+pub use diskperf_machine::{ProgramWork, WriteData};
 
 use diskperf_timeline::{Nanoseconds, Residency, WorkerMeasure};
 use std::future::Future;
@@ -93,11 +94,11 @@ pub struct File(pub(crate) usize);
 
 impl File {
     /// Returns a file that is not open, identified by a number: every call on it fails with EBADF.
-    pub fn closed(number: u32) -> File {
+    pub fn new_closed(number: u32) -> File {
         File(usize::MAX - number as usize)
     }
 
-    /// Returns the number of a file that was [never open](Self::closed); `None` for other files.
+    /// Returns the number of a file that was [never open](Self::new_closed); `None` for other files.
     pub fn closed_number(self) -> Option<u32> {
         u32::try_from(usize::MAX - self.0).ok()
     }
@@ -107,15 +108,15 @@ impl File {
 pub enum System {
     /// Real storage on the host.
     #[cfg(feature = "host")]
-    Host(Box<host::Host>),
+    HostWorker(Box<host::HostWorker>),
     /// Process on a modelled computer.
-    Model(Box<model::Model>),
+    ModelWorker(Box<model::ModelWorker>),
 }
 
 /// Calls of a program on open files.
 impl System {
     /// Opens a file, as open(2) does. A created file gets mode 0666, as with `creat` in 1983.
-    pub fn open<'a>(&'a mut self, path: &'a str, how: Open) -> SystemCall<'a, Result<File>> {
+    pub fn open<'a>(&'a mut self, path: &'a str, how: OpenOptions) -> SystemCall<'a, Result<File>> {
         on_each_world!(self, world => world.open(path, how))
     }
 
@@ -136,7 +137,7 @@ impl System {
     pub fn write<'a>(
         &'a mut self,
         file: File,
-        data: impl Into<Written<'a>>,
+        data: impl Into<WriteData<'a>>,
     ) -> SystemCall<'a, Result<usize>> {
         self.write_data(file, data.into())
     }
@@ -146,18 +147,18 @@ impl System {
     fn write_data<'a>(
         &'a mut self,
         file: File,
-        data: Written<'a>,
+        data: WriteData<'a>,
     ) -> SystemCall<'a, Result<usize>> {
         on_each_world!(self, world => world.write(file, data))
     }
 
     /// Returns a copy of data that a program writes repeatedly, which a modelled kernel recognises
-    /// ([`Written::kept`]). `None` on real storage, which needs no copy.
-    pub fn keeping(&self, data: &[u8]) -> Option<Rc<[u8]>> {
+    /// ([`WriteData::from_kept_buffer`]). `None` on real storage, which needs no copy.
+    pub fn keep_data(&self, data: &[u8]) -> Option<Rc<[u8]>> {
         match self {
             #[cfg(feature = "host")]
-            Self::Host(_) => None,
-            Self::Model(_) => Some(data.into()),
+            Self::HostWorker(_) => None,
+            Self::ModelWorker(_) => Some(data.into()),
         }
     }
 
@@ -168,7 +169,7 @@ impl System {
         &mut self,
         file: File,
         offset: i64,
-        whence: Whence,
+        whence: SeekOrigin,
     ) -> SystemCall<'_, Result<u64>> {
         on_each_world!(self, world => world.lseek(file, offset, whence))
     }
@@ -211,8 +212,8 @@ impl System {
     }
 
     /// Returns the length of an open file, or the size of a device, in bytes.
-    pub fn length(&mut self, file: File) -> SystemCall<'_, Result<u64>> {
-        on_each_world!(self, world => world.length(file))
+    pub fn file_length(&mut self, file: File) -> SystemCall<'_, Result<u64>> {
+        on_each_world!(self, world => world.file_length(file))
     }
 }
 
@@ -281,11 +282,11 @@ impl System {
 
     /// Reports whether a worker that waits for a given time may be woken after it. On real storage
     /// it may, like any thread; in virtual time it never is.
-    pub fn wakes_late(&self) -> bool {
+    pub fn may_wake_late(&self) -> bool {
         match self {
             #[cfg(feature = "host")]
-            Self::Host(_) => true,
-            Self::Model(_) => false,
+            Self::HostWorker(_) => true,
+            Self::ModelWorker(_) => false,
         }
     }
 
@@ -295,8 +296,8 @@ impl System {
     }
 
     /// Uses the CPU in user mode for the given time.
-    pub fn compute(&mut self, span: Nanoseconds) -> SystemCall<'_, Result<()>> {
-        on_each_world!(self, world => world.compute(span))
+    pub fn consume_cpu_time(&mut self, span: Nanoseconds) -> SystemCall<'_, Result<()>> {
+        on_each_world!(self, world => world.consume_cpu_time(span))
     }
 
     /// Waits until every worker of the run has called this, and returns the common release time.
@@ -305,8 +306,8 @@ impl System {
     }
 
     /// Returns the number of notices that workers of the run have given each other so far.
-    pub fn notices(&self) -> u64 {
-        at_once_on_each_world!(self, world => world.notices())
+    pub fn notice_count(&self) -> u64 {
+        at_once_on_each_world!(self, world => world.notice_count())
     }
 
     /// Gives a notice, which wakes the workers that wait in [`System::await_notice`].
@@ -315,7 +316,7 @@ impl System {
     }
 
     /// Waits until workers have given more notices than `seen`, or until a deadline if there is
-    /// one. A worker reads the [number of notices](System::notices) before it checks whether it has
+    /// one. A worker reads the [number of notices](System::notice_count) before it checks whether it has
     /// to wait, so that it misses none.
     pub fn await_notice(
         &mut self,
@@ -327,8 +328,8 @@ impl System {
 
     /// Returns the worker's end of a pipe of the plan, by its number in the worker's list of pipe
     /// ends. Each end can be taken once.
-    pub fn pipe_end(&mut self, number: usize) -> SystemCall<'_, Result<File>> {
-        on_each_world!(self, world => world.pipe_end(number))
+    pub fn open_pipe_end(&mut self, number: usize) -> SystemCall<'_, Result<File>> {
+        on_each_world!(self, world => world.open_pipe_end(number))
     }
 }
 
@@ -359,32 +360,32 @@ impl System {
 
     /// Ends the worker as a process ends, and closes all its files. On a model every worker must
     /// call it, because another process gets the processor only after this one has released it.
-    pub fn end(self) -> SystemCall<'static, ()> {
+    pub fn end_session(self) -> SystemCall<'static, ()> {
         match self {
             #[cfg(feature = "host")]
-            System::Host(host) => {
+            System::HostWorker(host) => {
                 drop(host);
-                SystemCall::finished(())
+                SystemCall::new_finished(())
             }
-            System::Model(model) => SystemCall::modelled(model.end()),
+            System::ModelWorker(model) => SystemCall::new_modelled(model.end_session()),
         }
     }
 
     /// Announces that this worker failed. Calls of other workers that wait for it fail with
-    /// [`Error::PeerFailed`].
-    pub fn give_up(&self) {
-        at_once_on_each_world!(self, world => world.give_up())
+    /// [`Error::OtherWorkerFailed`].
+    pub fn abandon_run(&self) {
+        at_once_on_each_world!(self, world => world.abandon_run())
     }
 
     /// Writes the file's dirty pages out and drops it from the page cache.
-    pub fn drop_cached<'a>(&'a mut self, path: &'a str) -> SystemCall<'a, Result<()>> {
-        on_each_world!(self, world => world.drop_cached(path))
+    pub fn drop_cached_pages<'a>(&'a mut self, path: &'a str) -> SystemCall<'a, Result<()>> {
+        on_each_world!(self, world => world.drop_cached_pages(path))
     }
 
     /// Drops the clean pages of a file from the page cache (POSIX_FADV_DONTNEED), without waiting
     /// for writes. A modelled kernel writes dirty pages first.
-    pub fn drop_clean<'a>(&'a mut self, path: &'a str) -> SystemCall<'a, Result<()>> {
-        on_each_world!(self, world => world.drop_clean(path))
+    pub fn drop_clean_pages<'a>(&'a mut self, path: &'a str) -> SystemCall<'a, Result<()>> {
+        on_each_world!(self, world => world.drop_clean_pages(path))
     }
 
     /// Returns how many of the first `length` bytes of a file are in the page cache; `None` if the
@@ -439,12 +440,12 @@ pub fn read_small_file(path: &str, bytes_max: u64) -> std::result::Result<Vec<u8
 /// # Errors
 ///
 /// Description of why the log cannot be written.
-pub fn begin_log(
+pub fn create_log_file(
     path: &str,
     beginning: &[u8],
 ) -> std::result::Result<Box<dyn Write + Send>, String> {
     #[cfg(feature = "host")]
-    return host::log_file::begin(Path::new(path), beginning)
+    return host::log_file::begin_log_file(Path::new(path), beginning)
         .map(|file| Box::new(file) as Box<dyn Write + Send>);
     #[cfg(not(feature = "host"))]
     Err(format!(
@@ -469,7 +470,7 @@ pub fn run_ready<T>(future: impl Future<Output = T>) -> T {
 pub fn sum_residency(parts: impl IntoIterator<Item = Residency>) -> Option<Residency> {
     parts.into_iter().reduce(|sum, part| Residency {
         file_bytes: sum.file_bytes + part.file_bytes,
-        before_bytes: sum.before_bytes + part.before_bytes,
-        after_bytes: sum.after_bytes + part.after_bytes,
+        resident_before_bytes: sum.resident_before_bytes + part.resident_before_bytes,
+        resident_after_bytes: sum.resident_after_bytes + part.resident_after_bytes,
     })
 }

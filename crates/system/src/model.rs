@@ -5,12 +5,14 @@ mod layout;
 mod measuring;
 mod ring;
 
-use crate::{Call, Errno, Error, File, Open, Result, Whence, WorkerProgress};
+use crate::{CallKind, Errno, Error, File, OpenOptions, Result, SeekOrigin, WorkerProgress};
 use diskperf_machine::Kernel;
-use diskperf_machine::{From as Origin, How, PipeEnd, Rendezvous, Session, Time, Written};
+use diskperf_machine::{
+    OpenFlags, PipeEnd, SeekOrigin as Origin, Session, Time, WorkerRendezvous, WriteData,
+};
 use diskperf_timeline::Nanoseconds;
 use measuring::TimedPartRecorder;
-use ring::Ring;
+use ring::ModelRing;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -19,107 +21,107 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Resources that a worker on a model receives.
 pub struct ModelPorts {
     /// Process number, unique on the modelled computer.
-    pub number: usize,
-    /// Pipe ends of the worker; taken by [`crate::System::pipe_end`].
+    pub process_number: usize,
+    /// Pipe ends of the worker; taken by [`crate::System::open_pipe_end`].
     pub pipe_ends: Vec<PipeEnd>,
     /// Meeting point of all workers of the run.
-    pub meeting: Rc<Rendezvous>,
+    pub rendezvous: Rc<WorkerRendezvous>,
     /// Whether the virtual time of each read and write is recorded.
-    pub time_calls: bool,
+    pub times_calls: bool,
     /// End of the run by the user. Once it is set, every call fails with [`Error::Interrupted`].
-    pub stop: Arc<AtomicBool>,
+    pub stop_requested: Arc<AtomicBool>,
     /// Progress of the worker, for display.
     pub progress: Arc<WorkerProgress>,
 }
 
 /// Worker on a modelled computer, with its open files and its measure.
-pub struct Model {
+pub struct ModelWorker {
     session: Session,
-    meeting: Rc<Rendezvous>,
-    stop: Arc<AtomicBool>,
-    files: Vec<Option<OpenFile>>,
-    measuring: TimedPartRecorder,
-    ring: Option<Ring>,
+    rendezvous: Rc<WorkerRendezvous>,
+    stop_requested: Arc<AtomicBool>,
+    open_files: Vec<Option<OpenFile>>,
+    measurement: TimedPartRecorder,
+    open_ring: Option<ModelRing>,
 }
 
 struct OpenFile {
     path: String,
     /// Drive that holds the file; `None` for a pipe or `/dev/null`.
-    drive: Option<u32>,
+    drive_number: Option<u32>,
 }
 
-impl Model {
+impl ModelWorker {
     /// Creates the worker of the calling task as a process of the modelled computer. Returns when
     /// the process gets the processor.
-    pub async fn begin(kernel: &Kernel, ports: ModelPorts) -> Self {
+    pub async fn begin_session(kernel: &Kernel, ports: ModelPorts) -> Self {
         let ModelPorts {
-            number,
+            process_number: number,
             pipe_ends,
-            meeting,
-            time_calls,
-            stop,
+            rendezvous: meeting,
+            times_calls: time_calls,
+            stop_requested: stop,
             progress,
         } = ports;
-        let session = Session::begin(kernel, number, pipe_ends, &meeting).await;
-        let measuring = TimedPartRecorder::new(session.volumes(), time_calls, progress);
+        let session = Session::begin_session(kernel, number, pipe_ends, &meeting).await;
+        let measuring = TimedPartRecorder::new(session.volume_count(), time_calls, progress);
         Self {
             session,
-            meeting,
-            stop,
-            files: Vec::new(),
-            measuring,
-            ring: None,
+            rendezvous: meeting,
+            stop_requested: stop,
+            open_files: Vec::new(),
+            measurement: measuring,
+            open_ring: None,
         }
     }
 
-    pub(crate) async fn end(self) {
-        self.session.end().await;
+    pub(crate) async fn end_session(self) {
+        self.session.end_session().await;
     }
 
-    pub(crate) fn give_up(&self) {
-        self.session.give_up_meeting();
+    pub(crate) fn abandon_run(&self) {
+        self.session.abandon_meeting();
     }
 
     /// Checks that neither the user nor a failed worker has ended the repetition.
     #[inline]
-    fn check(&self) -> Result<()> {
-        if self.stop.load(Ordering::Relaxed) {
+    fn check_stop_requested(&self) -> Result<()> {
+        if self.stop_requested.load(Ordering::Relaxed) {
             Err(Error::Interrupted)
-        } else if self.meeting.is_broken() {
-            Err(Error::PeerFailed)
+        } else if self.rendezvous.is_broken() {
+            Err(Error::OtherWorkerFailed)
         } else {
             Ok(())
         }
     }
 
     fn insert_file(&mut self, number: usize, file: OpenFile) -> File {
-        if self.files.len() <= number {
-            self.files.resize_with(number + 1, || None);
+        if self.open_files.len() <= number {
+            self.open_files.resize_with(number + 1, || None);
         }
-        self.files[number] = Some(file);
+        self.open_files[number] = Some(file);
         File(number)
     }
 
     #[cold]
-    fn failed(&self, call: Call, file: File, errno: impl Into<Errno>) -> Error {
-        match self.files.get(file.0) {
-            Some(Some(open)) => Error::failed(call, &open.path, errno),
-            _ => Error::failed(call, format!("file {}", file.0), errno),
+    fn call_failed(&self, call: CallKind, file: File, errno: impl Into<Errno>) -> Error {
+        match self.open_files.get(file.0) {
+            Some(Some(open)) => Error::call_failed(call, &open.path, errno),
+            _ => Error::call_failed(call, format!("file {}", file.0), errno),
         }
     }
 }
 
-impl Model {
-    pub(crate) async fn open(&mut self, path: &str, options: Open) -> Result<File> {
-        self.check()?;
-        let failed = |errno: Errno| Error::failed(Call::Open, path, errno);
+impl ModelWorker {
+    pub(crate) async fn open(&mut self, path: &str, options: OpenOptions) -> Result<File> {
+        self.check_stop_requested()?;
+        let failed = |errno: Errno| Error::call_failed(CallKind::Open, path, errno);
         if !options.read && !options.write {
             return Err(failed(Errno::Invalid));
         }
         let name = self.resolve(path).map_err(failed)?;
         // These kernels have no way past the buffer cache but a drive by
         // itself, and most have no other way to that.
-        let drive = matches!(name, PathTarget::Drive(_));
+        let drive = matches!(name, PathTarget::RawDrive(_));
         let both_ways = drive && self.session.has_block_devices();
         if options.direct != drive && !both_ways {
             return Err(failed(Errno::NotDirect));
@@ -129,83 +131,95 @@ impl Model {
         if dsync && (!drive || both_ways) {
             return Err(failed(Errno::NotSynchronous));
         }
-        let options = How {
+        let options = OpenFlags {
             read: options.read,
             write: options.write,
             create: options.create,
-            exclusive: options.exclusive,
+            create_exclusive: options.create_exclusive,
             truncate: options.truncate,
-            direct: options.direct,
+            direct_io: options.direct,
             dsync,
         };
-        let opened = self.session.open(path, options).await;
+        let opened = self.session.open_path(path, options).await;
         let number = opened.map_err(|errno| failed(errno.into()))?;
         let drive = match name {
-            PathTarget::OnDrive(drive) => Some(drive),
-            PathTarget::Device | PathTarget::BlockNull | PathTarget::Drive(_) => None,
+            PathTarget::FileOnDrive(drive) => Some(drive),
+            PathTarget::NullOrZeroDevice | PathTarget::BlockNull | PathTarget::RawDrive(_) => None,
         };
         let path = path.to_owned();
-        Ok(self.insert_file(number, OpenFile { path, drive }))
+        Ok(self.insert_file(
+            number,
+            OpenFile {
+                path,
+                drive_number: drive,
+            },
+        ))
     }
 
     #[inline]
     pub(crate) async fn read(&mut self, file: File, buffer: &mut [u8]) -> Result<usize> {
-        self.check()?;
-        let begin = self.session.now();
+        self.check_stop_requested()?;
+        let begin = self.session.current_time();
         let read = self.session.read(file.0, buffer).await;
-        let count = read.map_err(|errno| self.failed(Call::Read, file, errno))?;
-        self.measuring.count_read(count, self.session.now() - begin);
+        let count = read.map_err(|errno| self.call_failed(CallKind::Read, file, errno))?;
+        self.measurement
+            .count_read(count, self.session.current_time() - begin);
         Ok(count)
     }
 
     #[inline]
-    pub(crate) async fn write(&mut self, file: File, data: Written<'_>) -> Result<usize> {
-        self.check()?;
-        let begin = self.session.now();
+    pub(crate) async fn write(&mut self, file: File, data: WriteData<'_>) -> Result<usize> {
+        self.check_stop_requested()?;
+        let begin = self.session.current_time();
         let written = self.session.write(file.0, data).await;
-        let count = written.map_err(|errno| self.failed(Call::Write, file, errno))?;
-        let drive = match self.files.get(file.0) {
-            Some(Some(open)) => open.drive,
+        let count = written.map_err(|errno| self.call_failed(CallKind::Write, file, errno))?;
+        let drive = match self.open_files.get(file.0) {
+            Some(Some(open)) => open.drive_number,
             _ => None,
         };
-        let duration = self.session.now() - begin;
-        self.measuring.count_write(drive, count, duration);
+        let duration = self.session.current_time() - begin;
+        self.measurement.count_write(drive, count, duration);
         Ok(count)
     }
 
-    pub(crate) async fn lseek(&mut self, file: File, offset: i64, whence: Whence) -> Result<u64> {
-        self.check()?;
+    pub(crate) async fn lseek(
+        &mut self,
+        file: File,
+        offset: i64,
+        whence: SeekOrigin,
+    ) -> Result<u64> {
+        self.check_stop_requested()?;
         let from = match whence {
-            Whence::Start => Origin::Start,
-            Whence::Current => Origin::Current,
-            Whence::End => Origin::End,
+            SeekOrigin::FileStart => Origin::FileStart,
+            SeekOrigin::CurrentPosition => Origin::CurrentPosition,
+            SeekOrigin::FileEnd => Origin::FileEnd,
         };
         let moved = self.session.lseek(file.0, offset, from).await;
-        moved.map_err(|errno| self.failed(Call::Lseek, file, errno))
+        moved.map_err(|errno| self.call_failed(CallKind::Lseek, file, errno))
     }
 
     pub(crate) async fn ftruncate(&mut self, file: File, length: u64) -> Result<()> {
-        self.check()?;
+        self.check_stop_requested()?;
         let result = self.session.ftruncate(file.0, length).await;
-        result.map_err(|errno| self.failed(Call::Ftruncate, file, errno))
+        result.map_err(|errno| self.call_failed(CallKind::Ftruncate, file, errno))
     }
 
     /// Fails, because the modelled kernels have no fallocate(2).
     pub(crate) async fn allocate(&mut self, file: File, _: Range<u64>, _: bool) -> Result<()> {
-        self.check()?;
-        Err(self.failed(Call::Fallocate, file, Errno::Invalid))
+        self.check_stop_requested()?;
+        Err(self.call_failed(CallKind::Fallocate, file, Errno::Invalid))
     }
 
     /// Fails, because the modelled kernels cannot punch holes into files.
     pub(crate) async fn punch_hole(&mut self, file: File, _: Range<u64>) -> Result<()> {
-        self.check()?;
-        Err(self.failed(Call::Fallocate, file, Errno::Invalid))
+        self.check_stop_requested()?;
+        Err(self.call_failed(CallKind::Fallocate, file, Errno::Invalid))
     }
 
     pub(crate) async fn fsync(&mut self, file: File) -> Result<()> {
-        self.check()?;
+        self.check_stop_requested()?;
         let result = self.session.fsync(file.0).await;
-        result.map_err(|errno| self.failed(Call::Fsync, file, errno))
+        result.map_err(|errno| self.call_failed(CallKind::Fsync, file, errno))
     }
 
     /// Syncs a file with fsync(2), since the modelled kernels have no fdatasync(2).
@@ -216,107 +230,110 @@ impl Model {
     /// Closes a file. As on the host, this works even when the run has ended.
     pub(crate) async fn close(&mut self, file: File) -> Result<()> {
         let closed = self.session.close(file.0).await;
-        closed.map_err(|errno| self.failed(Call::Close, file, errno))?;
-        self.files[file.0] = None;
+        closed.map_err(|errno| self.call_failed(CallKind::Close, file, errno))?;
+        self.open_files[file.0] = None;
         Ok(())
     }
 
-    pub(crate) async fn length(&mut self, file: File) -> Result<u64> {
-        self.check()?;
-        let length = self.session.length(file.0).await;
-        length.map_err(|errno| self.failed(Call::Length, file, errno))
+    pub(crate) async fn file_length(&mut self, file: File) -> Result<u64> {
+        self.check_stop_requested()?;
+        let length = self.session.file_length(file.0).await;
+        length.map_err(|errno| self.call_failed(CallKind::FileLength, file, errno))
     }
 
     pub(crate) async fn close_all(&mut self) {
         self.session.close_ring().await;
-        self.ring = None;
+        self.open_ring = None;
         self.session.close_all().await;
-        self.files.clear();
+        self.open_files.clear();
     }
 }
 
-impl Model {
+impl ModelWorker {
     pub(crate) async fn stat(&mut self, path: &str) -> Result<u64> {
-        self.check_name(Call::Stat, path)?;
+        self.check_name(CallKind::Stat, path)?;
         let length = self.session.stat(path).await;
-        length.map_err(|errno| Error::failed(Call::Stat, path, errno))
+        length.map_err(|errno| Error::call_failed(CallKind::Stat, path, errno))
     }
 
     pub(crate) async fn unlink(&mut self, path: &str) -> Result<()> {
-        self.check_name(Call::Unlink, path)?;
+        self.check_name(CallKind::Unlink, path)?;
         let result = self.session.unlink(path).await;
-        result.map_err(|errno| Error::failed(Call::Unlink, path, errno))
+        result.map_err(|errno| Error::call_failed(CallKind::Unlink, path, errno))
     }
 
     pub(crate) async fn mkdir(&mut self, path: &str) -> Result<()> {
-        self.check_name(Call::Mkdir, path)?;
+        self.check_name(CallKind::Mkdir, path)?;
         let result = self.session.mkdir(path).await;
-        result.map_err(|errno| Error::failed(Call::Mkdir, path, errno))
+        result.map_err(|errno| Error::call_failed(CallKind::Mkdir, path, errno))
     }
 
     pub(crate) async fn rmdir(&mut self, path: &str) -> Result<()> {
-        self.check_name(Call::Rmdir, path)?;
+        self.check_name(CallKind::Rmdir, path)?;
         let result = self.session.rmdir(path).await;
-        result.map_err(|errno| Error::failed(Call::Rmdir, path, errno))
+        result.map_err(|errno| Error::call_failed(CallKind::Rmdir, path, errno))
     }
 
     pub(crate) async fn rename(&mut self, from: &str, to: &str) -> Result<()> {
-        self.check_name(Call::Rename, to)?;
-        self.check_name(Call::Rename, from)?;
+        self.check_name(CallKind::Rename, to)?;
+        self.check_name(CallKind::Rename, from)?;
         let result = self.session.rename(from, to).await;
-        result.map_err(|errno| Error::failed(Call::Rename, from, errno))
+        result.map_err(|errno| Error::call_failed(CallKind::Rename, from, errno))
     }
 
     /// Returns the target of a name. A drive or block device must exist.
     fn resolve(&self, path: &str) -> std::result::Result<PathTarget, Errno> {
         match parse_path(path)? {
-            PathTarget::Drive(drive) if !self.session.has_volume(drive) => Err(Errno::NoEntry),
+            PathTarget::RawDrive(drive) if !self.session.has_volume(drive) => Err(Errno::NoEntry),
             PathTarget::BlockNull if !self.session.has_block_devices() => Err(Errno::NoEntry),
             name => Ok(name),
         }
     }
 
     /// Checks that a name may be changed because it lies in one of the file systems.
-    fn check_name(&self, call: Call, path: &str) -> Result<()> {
-        self.check()?;
+    fn check_name(&self, call: CallKind, path: &str) -> Result<()> {
+        self.check_stop_requested()?;
         match self.resolve(path) {
-            Ok(PathTarget::OnDrive(_)) => Ok(()),
-            Ok(PathTarget::Device | PathTarget::BlockNull | PathTarget::Drive(_)) => {
-                Err(Error::failed(call, path, Errno::Access))
+            Ok(PathTarget::FileOnDrive(_)) => Ok(()),
+            Ok(PathTarget::NullOrZeroDevice | PathTarget::BlockNull | PathTarget::RawDrive(_)) => {
+                Err(Error::call_failed(call, path, Errno::Access))
             }
-            Err(errno) => Err(Error::failed(call, path, errno)),
+            Err(errno) => Err(Error::call_failed(call, path, errno)),
         }
     }
 }
 
-impl Model {
+impl ModelWorker {
     pub(crate) fn now(&self) -> Nanoseconds {
-        nanoseconds(self.session.now())
+        to_nanoseconds(self.session.current_time())
     }
 
     pub(crate) async fn sleep_until(&mut self, time: Nanoseconds) -> Result<()> {
-        self.check()?;
+        self.check_stop_requested()?;
         self.session.sleep_until(Time(time.0)).await;
-        self.check()
+        self.check_stop_requested()
     }
 
     #[inline]
-    pub(crate) async fn compute(&mut self, span: Nanoseconds) -> Result<()> {
-        self.check()?;
-        self.session.compute(Time(span.0)).await;
+    pub(crate) async fn consume_cpu_time(&mut self, span: Nanoseconds) -> Result<()> {
+        self.check_stop_requested()?;
+        self.session.consume_user_time(Time(span.0)).await;
         Ok(())
     }
 
     pub(crate) async fn barrier(&mut self) -> Result<Nanoseconds> {
-        self.check()?;
+        self.check_stop_requested()?;
         match self.session.barrier().await {
-            Some(released) => Ok(nanoseconds(released)),
-            None => Err(self.check().err().unwrap_or(Error::PeerFailed)),
+            Some(released) => Ok(to_nanoseconds(released)),
+            None => Err(self
+                .check_stop_requested()
+                .err()
+                .unwrap_or(Error::OtherWorkerFailed)),
         }
     }
 
-    pub(crate) fn notices(&self) -> u64 {
-        self.session.notices()
+    pub(crate) fn notice_count(&self) -> u64 {
+        self.session.notice_count()
     }
 
     pub(crate) fn give_notice(&self) {
@@ -328,41 +345,48 @@ impl Model {
         seen: u64,
         until: Option<Nanoseconds>,
     ) -> Result<()> {
-        self.check()?;
+        self.check_stop_requested()?;
         let until = until.map(|until| Time(until.0));
         self.session.await_notice(seen, until).await;
-        self.check()
+        self.check_stop_requested()
     }
 
-    pub(crate) async fn pipe_end(&mut self, number: usize) -> Result<File> {
+    pub(crate) async fn open_pipe_end(&mut self, number: usize) -> Result<File> {
         let path = format!("pipe end {number}");
-        match self.session.pipe_end(number).await {
-            Ok(file) => Ok(self.insert_file(file, OpenFile { path, drive: None })),
-            Err(errno) => Err(Error::failed(Call::Pipe, path, errno)),
+        match self.session.take_pipe_end(number).await {
+            Ok(file) => Ok(self.insert_file(
+                file,
+                OpenFile {
+                    path,
+                    drive_number: None,
+                },
+            )),
+            Err(errno) => Err(Error::call_failed(CallKind::Pipe, path, errno)),
         }
     }
 }
 
-impl Model {
-    pub(crate) async fn drop_cached(&mut self, path: &str) -> Result<()> {
-        self.check()?;
-        let dropped = self.session.drop_cached(path).await;
-        dropped.map_err(|errno| Error::failed(Call::DropCached, path, errno))
+impl ModelWorker {
+    pub(crate) async fn drop_cached_pages(&mut self, path: &str) -> Result<()> {
+        self.check_stop_requested()?;
+        let dropped = self.session.drop_cached_blocks(path).await;
+        dropped.map_err(|errno| Error::call_failed(CallKind::DropCachedPages, path, errno))
     }
 
-    pub(crate) async fn drop_clean(&mut self, path: &str) -> Result<()> {
-        self.drop_cached(path).await
+    pub(crate) async fn drop_clean_pages(&mut self, path: &str) -> Result<()> {
+        self.drop_cached_pages(path).await
     }
 
     pub(crate) async fn resident_bytes(&mut self, path: &str, length: u64) -> Result<Option<u64>> {
-        self.check()?;
+        self.check_stop_requested()?;
         let resident = self.session.resident_bytes(path, length).await;
-        let resident = resident.map_err(|errno| Error::failed(Call::Residency, path, errno))?;
+        let resident =
+            resident.map_err(|errno| Error::call_failed(CallKind::CacheResidency, path, errno))?;
         Ok(Some(resident))
     }
 
     pub(crate) async fn drop_all_caches(&mut self) -> Result<()> {
-        self.check()?;
+        self.check_stop_requested()?;
         self.session.drop_all_caches().await;
         Ok(())
     }
@@ -372,19 +396,19 @@ impl Model {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PathTarget {
     /// Name on the file system of this drive, if there is one.
-    OnDrive(u32),
+    FileOnDrive(u32),
     /// Device file `/dev/null` or `/dev/zero`.
-    Device,
+    NullOrZeroDevice,
     /// Block device `/dev/bnull` without data, which only some systems have.
     BlockNull,
-    Drive(u32),
+    RawDrive(u32),
 }
 
 /// Parses a name, and refuses names that no worker may use on any system. The crate's documentation
 /// describes the name space.
 fn parse_path(path: &str) -> std::result::Result<PathTarget, Errno> {
     if let "/dev/null" | "/dev/zero" = path {
-        return Ok(PathTarget::Device);
+        return Ok(PathTarget::NullOrZeroDevice);
     }
     if path == "/dev/bnull" {
         return Ok(PathTarget::BlockNull);
@@ -392,7 +416,7 @@ fn parse_path(path: &str) -> std::result::Result<PathTarget, Errno> {
     if let Some(number) = path.strip_prefix("/dev/drive") {
         return number
             .parse()
-            .map(PathTarget::Drive)
+            .map(PathTarget::RawDrive)
             .map_err(|_| Errno::NoEntry);
     }
     let rest = path.strip_prefix("/mnt").ok_or(Errno::NoEntry)?;
@@ -402,10 +426,10 @@ fn parse_path(path: &str) -> std::result::Result<PathTarget, Errno> {
     }
     drive
         .parse()
-        .map(PathTarget::OnDrive)
+        .map(PathTarget::FileOnDrive)
         .map_err(|_| Errno::NoEntry)
 }
 
-fn nanoseconds(time: Time) -> Nanoseconds {
+fn to_nanoseconds(time: Time) -> Nanoseconds {
     Nanoseconds(time.0)
 }

@@ -1,9 +1,9 @@
 //! Options of open(2), and the origins of offsets for lseek(2).
 
-/// Mode and flags for opening a file with open(2). Start from [`Open::READ`], [`Open::WRITE`] or
-/// [`Open::READ_WRITE`] and add to it.
+/// Mode and flags for opening a file with open(2). Start from [`OpenOptions::READ`], [`OpenOptions::WRITE`] or
+/// [`OpenOptions::READ_WRITE`] and add to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Open {
+pub struct OpenOptions {
     /// Whether the file is readable: O_RDONLY or O_RDWR.
     pub read: bool,
     /// Whether the file is writable: O_WRONLY or O_RDWR.
@@ -11,7 +11,7 @@ pub struct Open {
     /// Flag O_CREAT: the file is created if it does not exist.
     pub create: bool,
     /// Flag O_EXCL: the call fails if the file exists.
-    pub exclusive: bool,
+    pub create_exclusive: bool,
     /// Flag O_TRUNC: the file is truncated to length zero.
     pub truncate: bool,
     /// Flag O_DIRECT: I/O bypasses the page cache. Opening fails with EINVAL if the file system
@@ -23,13 +23,13 @@ pub struct Open {
     pub sync: bool,
 }
 
-impl Open {
+impl OpenOptions {
     /// Open mode for reading only.
     pub const READ: Self = Self {
         read: true,
         write: false,
         create: false,
-        exclusive: false,
+        create_exclusive: false,
         truncate: false,
         direct: false,
         dsync: false,
@@ -54,7 +54,7 @@ impl Open {
     };
 
     /// Adds O_CREAT to the open flags.
-    pub const fn create(self) -> Self {
+    pub const fn with_create(self) -> Self {
         Self {
             create: true,
             ..self
@@ -62,37 +62,37 @@ impl Open {
     }
 
     /// Adds O_CREAT and O_EXCL to the open flags.
-    pub const fn create_new(self) -> Self {
+    pub const fn with_create_new(self) -> Self {
         Self {
             create: true,
-            exclusive: true,
+            create_exclusive: true,
             ..self
         }
     }
 
     /// Sets or clears the open flag O_DIRECT.
-    pub const fn direct(self, direct: bool) -> Self {
+    pub const fn with_direct(self, direct: bool) -> Self {
         Self { direct, ..self }
     }
 
     /// Sets or clears the open flag O_DSYNC.
-    pub const fn dsync(self, dsync: bool) -> Self {
+    pub const fn with_dsync(self, dsync: bool) -> Self {
         Self { dsync, ..self }
     }
 
     /// Sets or clears the open flag O_SYNC.
-    pub const fn sync(self, sync: bool) -> Self {
+    pub const fn with_sync(self, sync: bool) -> Self {
         Self { sync, ..self }
     }
 }
 
 /// Position from which an offset of lseek(2) counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whence {
+pub enum SeekOrigin {
     /// Start of the file as the origin of an offset.
-    Start,
+    FileStart,
     /// Current offset of the open file as the origin of an offset.
-    Current,
+    CurrentPosition,
     /// End of the file as the origin of an offset.
-    End,
+    FileEnd,
 }

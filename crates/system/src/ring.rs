@@ -8,13 +8,13 @@ pub(crate) mod record;
 
 use crate::error::Errno;
 use crate::{File, ReadBackProgress, Result, System, SystemCall};
-use diskperf_timeline::{Nanoseconds, Verified};
+use diskperf_timeline::{Nanoseconds, VerifiedBlocks};
 
 /// Options for opening a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingOptions {
     /// Maximum number of requests in flight, which is the number of slots.
-    pub depth: u32,
+    pub queue_depth: u32,
     /// Size of each slot's buffer in bytes; a multiple of 512. Buffers are page-aligned.
     pub buffer_bytes: u32,
     /// Seed of the buffers' random data, which is incompressible except for `compressible_percent`.
@@ -22,14 +22,14 @@ pub struct RingOptions {
     /// Percentage of zeroes in every 4 KiB of the data.
     pub compressible_percent: u8,
     /// Choice of the mechanism that submits requests to the kernel.
-    pub engine: EngineChoice,
+    pub engine_choice: EngineChoice,
     /// Whether completions are polled for (IOPOLL), which only direct I/O on a device supports.
-    pub poll: bool,
+    pub polls_completions: bool,
     /// Whether the program fills and reads the buffers. On real storage they always hold the data;
     /// on a model only with this option.
-    pub has_contents: bool,
+    pub has_verifiable_contents: bool,
     /// Length of an interval of the time series.
-    pub interval: Nanoseconds,
+    pub series_interval: Nanoseconds,
 }
 
 /// Choice of the mechanism that submits requests to the kernel of real storage. A modelled kernel
@@ -38,7 +38,7 @@ pub struct RingOptions {
 pub enum EngineChoice {
     /// Submission through io_uring or, if that is absent or forbidden, through threads.
     #[default]
-    Best,
+    BestAvailable,
     /// Submission through io_uring; an error if it is unavailable.
     IoUring,
     /// Submission through io_uring with a kernel thread that polls the submission queue.
@@ -47,11 +47,11 @@ pub enum EngineChoice {
     Threads,
     /// Calls of preadv2 and pwritev2 by the worker itself, one request at a time. Submission
     /// returns when the request is complete.
-    Worker,
+    WorkerThread,
     /// Copies by the worker to and from memory-mapped files. A sync is msync(2) of the whole file.
-    Mapped(MapOptions),
+    MappedFiles(MapOptions),
     /// Transfers by the worker with splice(2), through a pipe.
-    Spliced,
+    SplicedFiles,
 }
 
 /// Options for memory-mapped files.
@@ -79,18 +79,18 @@ pub enum Operation {
     /// to find the data after a crash. A length of zero extends to the end of the file.
     SyncRange(RangeSteps),
     /// Discard of a range: a punched hole in a file, a discard command to a device.
-    Discard,
+    DiscardRange,
 }
 
 /// Steps of sync_file_range(2), in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RangeSteps {
     /// Whether to wait for writes of the range that are in flight.
-    pub wait_before: bool,
+    pub waits_before: bool,
     /// Whether to start writing dirty data of the range.
-    pub write: bool,
+    pub starts_writeback: bool,
     /// Whether to wait for the writes of the range at the end.
-    pub wait_after: bool,
+    pub waits_after: bool,
 }
 
 /// Kind of call that a program times and counts itself, with one call in flight.
@@ -110,24 +110,24 @@ pub enum NameCall {
 
 /// Transaction of a program that has become durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Commit {
+pub struct CommittedTransaction {
     /// Bytes that the transaction made durable.
     pub bytes: u64,
     /// Time from the start of the transaction (in open loop its intended start) until it was
     /// durable.
-    pub response: Nanoseconds,
+    pub response_time: Nanoseconds,
     /// Delay of the transaction's start after its intended start, in open loop only.
-    pub lag: Option<Nanoseconds>,
+    pub arrival_lag: Option<Nanoseconds>,
 }
 
 /// Durations of the read and write phases of a program that makes one kind of request after the
 /// other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spans {
+pub struct ReadWriteSpans {
     /// Duration of the program's read phase.
-    pub read: Nanoseconds,
+    pub read_span: Nanoseconds,
     /// Duration of the program's write phase.
-    pub write: Nanoseconds,
+    pub write_span: Nanoseconds,
 }
 
 /// Request for submission to a ring.
@@ -145,7 +145,7 @@ pub struct Submission {
     pub slot: u32,
     /// Intended start of the request in open loop, from which its response time counts. `None` in
     /// closed loop.
-    pub intended: Option<Nanoseconds>,
+    pub intended_start: Option<Nanoseconds>,
 }
 
 /// Completion of a request: its slot, result and response time.
@@ -155,10 +155,10 @@ pub struct Completion {
     pub slot: u32,
     /// Number of bytes moved, or the request's error. At the end of a file the number is lower than
     /// requested, or 0. A failed request does not affect others.
-    pub result: std::result::Result<u32, Errno>,
+    pub byte_count_or_errno: std::result::Result<u32, Errno>,
     /// Response time, from the start of the request (in open loop its intended start) until the
     /// completion was reaped.
-    pub response: Nanoseconds,
+    pub response_time: Nanoseconds,
 }
 
 /// Calls of a program with several requests in flight. A worker has one ring at a time.
@@ -179,7 +179,7 @@ impl System {
     }
 
     /// Returns the buffer of an idle slot, with the data of a read or for the data of a write.
-    /// `None` on a model unless the ring was opened with [`RingOptions::has_contents`].
+    /// `None` on a model unless the ring was opened with [`RingOptions::has_verifiable_contents`].
     ///
     /// A slot whose buffer was never requested is written with the ring's own data. No two writes
     /// of it have 4 KiB in common, so that storage cannot deduplicate them.
@@ -197,8 +197,11 @@ impl System {
     /// # Panics
     ///
     /// If a slot is in flight, or out of range.
-    pub fn submit<'a>(&'a mut self, submissions: &'a [Submission]) -> SystemCall<'a, Result<()>> {
-        on_each_world!(self, world => world.submit(submissions))
+    pub fn submit_requests<'a>(
+        &'a mut self,
+        submissions: &'a [Submission],
+    ) -> SystemCall<'a, Result<()>> {
+        on_each_world!(self, world => world.submit_requests(submissions))
     }
 
     /// Submits requests at a given time in the near future. On real storage the worker polls the
@@ -206,18 +209,20 @@ impl System {
     ///
     /// # Panics
     ///
-    /// As [`System::submit`].
-    pub fn submit_at<'a>(
+    /// As [`System::submit_requests`].
+    pub fn submit_requests_at<'a>(
         &'a mut self,
         moment: Nanoseconds,
         submissions: &'a [Submission],
     ) -> SystemCall<'a, Result<()>> {
         match self {
             #[cfg(feature = "host")]
-            Self::Host(host) => SystemCall::finished(host.submit_at(Some(moment), submissions)),
-            Self::Model(model) => SystemCall::modelled(async move {
+            Self::HostWorker(host) => {
+                SystemCall::new_finished(host.submit_requests_at(Some(moment), submissions))
+            }
+            Self::ModelWorker(model) => SystemCall::new_modelled(async move {
                 model.sleep_until(moment).await?;
-                model.submit(submissions).await
+                model.submit_requests(submissions).await
             }),
         }
     }
@@ -229,54 +234,54 @@ impl System {
     /// # Errors
     ///
     /// The run has ended, or the ring itself fails. The error of a request is in its completion.
-    pub fn reap<'a>(
+    pub fn reap_requests<'a>(
         &'a mut self,
         at_least: usize,
         until: Option<Nanoseconds>,
         completions: &'a mut Vec<Completion>,
     ) -> SystemCall<'a, Result<Nanoseconds>> {
-        on_each_world!(self, world => world.reap(at_least, until, completions))
+        on_each_world!(self, world => world.reap_requests(at_least, until, completions))
     }
 
     /// Records how the program ended, for readers of the result.
-    pub fn say_of_end(&mut self, text: String) {
-        at_once_on_each_world!(self, world => world.say_of_end(text))
+    pub fn set_end_note(&mut self, text: String) {
+        at_once_on_each_world!(self, world => world.set_end_note(text))
     }
 
     /// Counts a request that failed with an error that the program ignores.
-    pub fn count_error(&mut self, errno: Errno) {
-        at_once_on_each_world!(self, world => world.count_error(errno))
+    pub fn count_ignored_error(&mut self, errno: Errno) {
+        at_once_on_each_world!(self, world => world.count_ignored_error(errno))
     }
 
     /// Records the durations of the writes and reads of a program that makes one kind after the
     /// other.
-    pub fn count_spans(&mut self, spans: Spans) {
-        at_once_on_each_world!(self, world => world.count_spans(spans))
+    pub fn record_read_write_spans(&mut self, spans: ReadWriteSpans) {
+        at_once_on_each_world!(self, world => world.record_read_write_spans(spans))
     }
 
     /// Publishes the progress of reading blocks back for verification.
-    pub fn show_read_back(&self, progress: ReadBackProgress) {
-        at_once_on_each_world!(self, world => world.show_read_back(progress))
+    pub fn publish_read_back_progress(&self, progress: ReadBackProgress) {
+        at_once_on_each_world!(self, world => world.publish_read_back_progress(progress))
     }
 
     /// Adds counts of blocks that were read back and compared to the measure.
-    pub fn count_verified(&mut self, verified: Verified) {
+    pub fn count_verified(&mut self, verified: VerifiedBlocks) {
         at_once_on_each_world!(self, world => world.count_verified(verified))
     }
 
     /// Records how a program with given issue times used the ring's slots: the number of requests
     /// that were late because no slot was free, and the maximum number in flight.
-    pub fn used_slots(&mut self, slot_waits: u64, in_flight_max: u64) {
-        at_once_on_each_world!(self, world => world.used_slots(slot_waits, in_flight_max))
+    pub fn record_slot_use(&mut self, slot_waits: u64, in_flight_max: u64) {
+        at_once_on_each_world!(self, world => world.record_slot_use(slot_waits, in_flight_max))
     }
 
     /// Switches the time series to commits and their response times, in place of single requests.
-    pub fn judge_by_commits(&mut self) {
-        at_once_on_each_world!(self, world => world.judge_by_commits())
+    pub fn report_commits_in_series(&mut self) {
+        at_once_on_each_world!(self, world => world.report_commits_in_series())
     }
 
     /// Counts a transaction of the program that is durable now.
-    pub fn count_commit(&mut self, commit: Commit) {
+    pub fn count_commit(&mut self, commit: CommittedTransaction) {
         at_once_on_each_world!(self, world => world.count_commit(commit))
     }
 
@@ -286,26 +291,26 @@ impl System {
         at_once_on_each_world!(self, world => world.count_uncommitted(intended))
     }
 
-    /// Prepares a worker without a ring for [`System::count_call`], with a time series in intervals
+    /// Prepares a worker without a ring for [`System::count_name_call`], with a time series in intervals
     /// of this length.
-    pub fn count_calls(&mut self, interval: Nanoseconds) {
-        at_once_on_each_world!(self, world => world.count_calls(interval))
+    pub fn begin_name_call_series(&mut self, interval: Nanoseconds) {
+        at_once_on_each_world!(self, world => world.begin_name_call_series(interval))
     }
 
     /// Counts a call of the program that ends now. It took `duration` and wrote `bytes`.
-    pub fn count_call(&mut self, call: NameCall, bytes: u64, duration: Nanoseconds) {
-        at_once_on_each_world!(self, world => world.count_call(call, bytes, duration))
+    pub fn count_name_call(&mut self, call: NameCall, bytes: u64, duration: Nanoseconds) {
+        at_once_on_each_world!(self, world => world.count_name_call(call, bytes, duration))
     }
 
     /// Counts a read or write that ends now and consisted of several calls, for a worker [without a
-    /// ring](Self::count_calls). It took `duration` and moved `bytes`.
+    /// ring](Self::begin_name_call_series). It took `duration` and moved `bytes`.
     pub fn count_request(&mut self, operation: Operation, bytes: u64, duration: Nanoseconds) {
         at_once_on_each_world!(self, world => world.count_request(operation, bytes, duration))
     }
 
     /// Counts a request that had arrived, but was not even issued when the program ended, because
     /// all slots were in flight. It counts like an issued request that is incomplete
-    /// ([`diskperf_timeline::LoadMeasure::unfinished`]).
+    /// ([`diskperf_timeline::LoadMeasure::unfinished_count`]).
     pub fn count_unissued(&mut self, operation: Operation, intended: Nanoseconds) {
         at_once_on_each_world!(self, world => world.count_unissued(operation, intended))
     }

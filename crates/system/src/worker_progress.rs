@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// Progress of a worker, which another thread reads while the worker runs.
 #[derive(Debug, Default)]
 pub struct WorkerProgress {
-    is_timed: AtomicBool,
+    is_in_timed_part: AtomicBool,
     moved_bytes: AtomicU64,
     read_back_blocks: AtomicU64,
     read_back_blocks_total: AtomicU64,
@@ -15,20 +15,20 @@ pub struct WorkerProgress {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadBackProgress {
     /// Number of blocks that were read and compared.
-    pub blocks: u64,
+    pub verified_blocks: u64,
     /// Total number of blocks to read back; 0 before the worker begins to read back.
-    pub blocks_total: u64,
+    pub blocks_to_verify: u64,
 }
 
 impl WorkerProgress {
     /// Reports whether the timed part has started. Files are created before it.
-    pub fn is_timed(&self) -> bool {
-        self.is_timed.load(Ordering::Relaxed)
+    pub fn is_in_timed_part(&self) -> bool {
+        self.is_in_timed_part.load(Ordering::Relaxed)
     }
 
     /// Records the start of the worker's timed part.
     pub fn start_timed_part(&self) {
-        self.is_timed.store(true, Ordering::Relaxed);
+        self.is_in_timed_part.store(true, Ordering::Relaxed);
     }
 
     /// Returns the bytes moved since the timed part started.
@@ -42,18 +42,18 @@ impl WorkerProgress {
     }
 
     /// Returns the progress of reading blocks back.
-    pub fn read_back(&self) -> ReadBackProgress {
+    pub fn read_back_progress(&self) -> ReadBackProgress {
         ReadBackProgress {
-            blocks: self.read_back_blocks.load(Ordering::Relaxed),
-            blocks_total: self.read_back_blocks_total.load(Ordering::Relaxed),
+            verified_blocks: self.read_back_blocks.load(Ordering::Relaxed),
+            blocks_to_verify: self.read_back_blocks_total.load(Ordering::Relaxed),
         }
     }
 
     /// Sets the progress of reading blocks back.
-    pub fn set_read_back(&self, progress: ReadBackProgress) {
+    pub fn set_read_back_progress(&self, progress: ReadBackProgress) {
         let ReadBackProgress {
-            blocks,
-            blocks_total,
+            verified_blocks: blocks,
+            blocks_to_verify: blocks_total,
         } = progress;
         self.read_back_blocks.store(blocks, Ordering::Relaxed);
         self.read_back_blocks_total

@@ -28,7 +28,7 @@ fn needs(kind: &'static str) -> Vec<Needs> {
 }
 
 fn make(workspace: &Workspace, spec: &str) -> Result<FreshFilesystem, FreshError> {
-    FreshFilesystem::make(
+    FreshFilesystem::make_filesystem_image(
         workspace,
         &spec.parse::<FreshSpec>().unwrap(),
         PAYLOAD_BYTES,
@@ -64,38 +64,41 @@ fn each_kind_is_made_written_checked_and_removed() {
         let scratch = Scratch::new();
         let workspace = Workspace::create(&scratch.path(), 0, |_| ()).unwrap();
         let fresh = make(&workspace, spec).unwrap_or_else(|error| panic!("{spec}: {error}"));
-        assert_eq!(fresh.kind().name(), kind);
+        assert_eq!(fresh.filesystem_kind().kind_name(), kind);
         assert_eq!(fresh.block_bytes(), block_bytes);
-        assert!(fresh.directory().starts_with(workspace.path()));
+        assert!(fresh.mounted_directory().starts_with(workspace.path()));
 
-        let mounts = Mounts::read().unwrap();
-        let mount = mounts.of_path(fresh.directory()).unwrap().unwrap();
+        let mounts = Mounts::read_mounts().unwrap();
+        let mount = mounts
+            .mount_of_path(fresh.mounted_directory())
+            .unwrap()
+            .unwrap();
         assert_eq!(
-            (mount.kind.as_str(), mount.mount_point.as_path()),
-            (kind, fresh.directory())
+            (mount.filesystem_type.as_str(), mount.mount_point.as_path()),
+            (kind, fresh.mounted_directory())
         );
-        let options = mount.all_options();
+        let options = mount.combined_options();
         assert!(
             options.split(',').any(|word| word == option),
             "{spec}: {options}"
         );
-        let space = rustix::fs::statvfs(fresh.directory()).unwrap();
+        let space = rustix::fs::statvfs(fresh.mounted_directory()).unwrap();
         assert_eq!(space.f_frsize, block_bytes, "{spec}");
         assert!(space.f_bavail * space.f_frsize >= PAYLOAD_BYTES, "{spec}");
-        expect_disk_underneath(fresh.directory(), &scratch.path());
+        expect_disk_underneath(fresh.mounted_directory(), &scratch.path());
         let opened = rustix::fs::fstat(fresh.open_directory().unwrap()).unwrap();
-        let named = rustix::fs::stat(fresh.directory()).unwrap();
+        let named = rustix::fs::stat(fresh.mounted_directory()).unwrap();
         assert_eq!(
             (opened.st_dev, opened.st_ino),
             (named.st_dev, named.st_ino),
             "{spec}"
         );
 
-        fill(&fresh.directory().join("file"), 8, 0x5a);
+        fill(&fresh.mounted_directory().join("file"), 8, 0x5a);
         let report = fresh
-            .finish()
+            .unmount_and_check()
             .unwrap_or_else(|error| panic!("{spec}: {error}"));
-        assert!(report.clean(), "{spec}: {report}");
+        assert!(report.is_clean(), "{spec}: {report}");
         workspace.remove().unwrap();
         expect_nothing_left(&scratch);
     }
@@ -105,8 +108,8 @@ fn each_kind_is_made_written_checked_and_removed() {
 #[track_caller]
 fn expect_disk_underneath(fresh: &Path, scratch: &Path) {
     assert_eq!(
-        BlockDevice::of_directory(fresh).unwrap(),
-        BlockDevice::of_directory(scratch).unwrap()
+        BlockDevice::devices_of_directory(fresh).unwrap(),
+        BlockDevice::devices_of_directory(scratch).unwrap()
     );
 }
 
@@ -129,7 +132,7 @@ fn only_its_own_root_is_opened() {
 
         // What is mounted over it is another file system, and so is what is
         // below once it is unmounted.
-        let text = fresh.directory().display().to_string();
+        let text = fresh.mounted_directory().display().to_string();
         run("mount", &["-t", "tmpfs", "none", &text]);
         let unmount = Undo::by(&["umount", &text]);
         assert!(open_error().contains("is not mounted on"), "{kind}");
@@ -192,7 +195,7 @@ fn a_mounted_one_outlives_the_swap_of_its_target() {
     std::fs::create_dir(&elsewhere).unwrap();
     std::os::unix::fs::symlink(&elsewhere, &target).unwrap();
     fresh.open_directory().unwrap();
-    assert!(fresh.finish().unwrap().clean());
+    assert!(fresh.unmount_and_check().unwrap().is_clean());
     workspace.remove().unwrap();
     assert_eq!(std::fs::read_dir(&moved).unwrap().count(), 0);
     assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
@@ -207,7 +210,7 @@ fn the_image_has_all_its_blocks() {
     let scratch = Scratch::new();
     let workspace = Workspace::create(&scratch.path(), 0, |_| ()).unwrap();
     let fresh = make(&workspace, "ext4:size=64M").unwrap();
-    let image = fresh.directory().parent().unwrap().join("image");
+    let image = fresh.mounted_directory().parent().unwrap().join("image");
     let status = image.metadata().unwrap();
     assert_eq!(status.len(), 64 * MIB);
     assert!(
@@ -226,7 +229,7 @@ fn a_dropped_one_leaves_nothing() {
     let workspace = Workspace::create(&scratch.path(), 0, |_| ()).unwrap();
     let fresh = make(&workspace, "ext2:size=16M").unwrap();
     // Open files do not keep a drop from unmounting.
-    let open = File::create(fresh.directory().join("file")).unwrap();
+    let open = File::create(fresh.mounted_directory().join("file")).unwrap();
     drop(fresh);
     assert_eq!(mounts_in(&scratch.path()), [""; 0]);
     drop(open);
@@ -242,8 +245,8 @@ fn a_busy_one_says_so_and_is_still_cleaned_up() {
     let scratch = Scratch::new();
     let workspace = Workspace::create(&scratch.path(), 0, |_| ()).unwrap();
     let fresh = make(&workspace, "ext2:size=16M").unwrap();
-    let open = File::create(fresh.directory().join("file")).unwrap();
-    let message = fresh.finish().unwrap_err().to_string();
+    let open = File::create(fresh.mounted_directory().join("file")).unwrap();
+    let message = fresh.unmount_and_check().unwrap_err().to_string();
     assert!(message.contains("cannot unmount"), "{message}");
     drop(open);
     workspace.remove().unwrap();
@@ -316,11 +319,14 @@ fn partitions_of_a_former_user_are_not_those_of_the_image() {
         let left = LoopDevice::left_with_partitions(&elsewhere);
         let workspace = Workspace::create(&scratch.path(), 0, |_| ()).unwrap();
         let fresh = make(&workspace, "ext2:size=16M").unwrap();
-        let mounts = Mounts::read().unwrap();
-        let mount = mounts.of_path(fresh.directory()).unwrap().unwrap();
-        let device = BlockDevice::from_path(&mount.source).unwrap();
-        assert_eq!(device.partitions().unwrap(), []);
-        assert!(fresh.finish().unwrap().clean());
+        let mounts = Mounts::read_mounts().unwrap();
+        let mount = mounts
+            .mount_of_path(fresh.mounted_directory())
+            .unwrap()
+            .unwrap();
+        let device = BlockDevice::from_path(&mount.mount_source).unwrap();
+        assert_eq!(device.list_partitions().unwrap(), []);
+        assert!(fresh.unmount_and_check().unwrap().is_clean());
         workspace.remove().unwrap();
         if device.path() == left {
             return;

@@ -3,16 +3,16 @@
 
 mod modelled;
 
-use diskperf_machine::{Circumstances, Machine, Rendezvous, TieBreak};
-use diskperf_system::{Errno, Open, System, Whence};
+use diskperf_machine::{Machine, RunConditions, TieBreak, WorkerRendezvous};
+use diskperf_system::{Errno, OpenOptions, SeekOrigin, System};
 use diskperf_timeline::{Nanoseconds, Stage, WorkerMeasure};
 use modelled::{MINIX, ports, ports_alone, run_alone, specification};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-const READ_WRITE: Open = Open {
+const READ_WRITE: OpenOptions = OpenOptions {
     write: true,
-    ..Open::READ
+    ..OpenOptions::READ
 };
 
 fn start(system: &mut System) {
@@ -21,7 +21,12 @@ fn start(system: &mut System) {
 }
 
 /// Reads a path in calls of one size.
-async fn read_all(system: &mut System, path: &str, how: Open, (calls, bytes): (usize, usize)) {
+async fn read_all(
+    system: &mut System,
+    path: &str,
+    how: OpenOptions,
+    (calls, bytes): (usize, usize),
+) {
     let file = system.open(path, how).await.unwrap();
     let mut buffer = vec![0; bytes];
     for _ in 0..calls {
@@ -40,7 +45,13 @@ fn reading(
     let machine = modelled::machine(&specification(MINIX, settings));
     let measure = run_alone(&machine, ports_alone(), async move |mut system| {
         start(&mut system);
-        read_all(&mut system, path, Open::READ.direct(direct), calls).await;
+        read_all(
+            &mut system,
+            path,
+            OpenOptions::READ.with_direct(direct),
+            calls,
+        )
+        .await;
         let measure = system.finish_measuring().await.unwrap();
         (system, measure)
     });
@@ -52,13 +63,16 @@ fn a_drive_is_the_same_as_a_character_and_as_a_block_device() {
     let machine = modelled::machine(&specification(MINIX, &["filesystem=none"]));
     let fits = run_alone(&machine, ports_alone(), async |mut system| {
         let raw = system
-            .open("/dev/drive0", READ_WRITE.direct(true))
+            .open("/dev/drive0", READ_WRITE.with_direct(true))
             .await
             .unwrap();
         let block = system.open("/dev/drive0", READ_WRITE).await.unwrap();
         let data: Vec<u8> = (0..5000).map(|byte| (byte % 251) as u8).collect();
         // Any bytes through the cache, whole sectors past it.
-        system.lseek(block, 700, Whence::Start).await.unwrap();
+        system
+            .lseek(block, 700, SeekOrigin::FileStart)
+            .await
+            .unwrap();
         assert_eq!(system.write(block, &data).await, Ok(5000));
         system.fsync(block).await.unwrap();
         let mut back = vec![0; 6144];
@@ -66,7 +80,7 @@ fn a_drive_is_the_same_as_a_character_and_as_a_block_device() {
         assert_eq!(back[700..5700], data[..]);
         let odd = system.read(raw, &mut back[..100]).await.unwrap_err();
         assert_eq!(odd.errno(), Some(Errno::Invalid));
-        let end = system.lseek(raw, 0, Whence::End).await.unwrap();
+        let end = system.lseek(raw, 0, SeekOrigin::FileEnd).await.unwrap();
         assert_eq!(end, 615 * 4 * 23 * 512);
         assert_eq!(system.read(raw, &mut back).await, Ok(0));
         let beyond = system.write(raw, &back).await.unwrap_err();
@@ -82,20 +96,22 @@ fn devices_without_data_are_at_their_end_and_a_mounted_drive_is_only_read() {
     let fits = run_alone(&machine, ports_alone(), async |mut system| {
         let mut buffer = [7; 4096];
         for path in ["/dev/null", "/dev/bnull"] {
-            let file = system.open(path, Open::READ).await.unwrap();
+            let file = system.open(path, OpenOptions::READ).await.unwrap();
             for _ in 0..3 {
                 assert_eq!(system.read(file, &mut buffer).await, Ok(0));
             }
         }
         assert!(buffer.iter().all(|byte| *byte == 7));
         for direct in [true, false] {
-            let how = READ_WRITE.direct(direct);
+            let how = READ_WRITE.with_direct(direct);
             let file = system.open("/dev/drive0", how).await.unwrap();
             let refused = system.write(file, &buffer).await.unwrap_err();
             assert_eq!(refused.errno(), Some(Errno::Busy));
             assert_eq!(system.read(file, &mut buffer).await, Ok(4096));
         }
-        let file = system.open("/mnt0/file", Open::CREATE.direct(true)).await;
+        let file = system
+            .open("/mnt0/file", OpenOptions::CREATE.with_direct(true))
+            .await;
         assert_eq!(file.unwrap_err().errno(), Some(Errno::NotDirect));
         (system, true)
     });
@@ -117,19 +133,23 @@ fn the_time_of_a_call_is_that_of_all_who_worked_for_it() {
         "controller.command_poll_ms=4.6",
     ];
     let null = reading(&costs, "/dev/null", false, (100, 512));
-    let stage = |measure: &WorkerMeasure, stage| measure.ledger.stage(stage).0 as f64 / 1e6;
+    let stage =
+        |measure: &WorkerMeasure, stage| measure.ledger.stage_duration(stage).0 as f64 / 1e6;
     // A call, its four messages, and a turn of the memory task.
-    let ms = null.elapsed.0 as f64 / 1e6;
+    let ms = null.elapsed_time.0 as f64 / 1e6;
     assert!((ms - 100.0 * 7.9).abs() < 15.0, "{ms}");
     assert_eq!(stage(&null, Stage::CacheLookup), 0.0);
     assert!((stage(&null, Stage::Driver) - 70.0).abs() < 0.1);
     // What the block device adds is the cache's.
     let bnull = reading(&costs, "/dev/bnull", false, (100, 512));
-    let added = (bnull.elapsed.0 - null.elapsed.0) as f64 / 1e6;
+    let added = (bnull.elapsed_time.0 - null.elapsed_time.0) as f64 / 1e6;
     assert!((added - 100.0 * 5.6).abs() < 0.1, "{added}");
     assert!((stage(&bnull, Stage::CacheLookup) - added).abs() < 0.1);
     // The processor is the program's all the time, whoever of Minix has it.
-    assert!(null.cpu.0.abs_diff(null.elapsed.0) < 50_000_000, "{null:?}");
+    assert!(
+        null.cpu_time.0.abs_diff(null.elapsed_time.0) < 50_000_000,
+        "{null:?}"
+    );
     // A transfer's own time is in the ledger of who waits for it.
     let raw = reading(&costs, "/dev/drive0", true, (100, 1024));
     assert!(stage(&raw, Stage::MediaTransfer) > 100.0 * 1.9);
@@ -143,10 +163,10 @@ fn the_time_of_a_call_is_that_of_all_who_worked_for_it() {
                 Stage::MissedRevolution(_) | Stage::RotationalLatency
             )
         })
-        .map(|entry| entry.ns.0 as f64 / 1e6)
+        .map(|entry| entry.duration.0 as f64 / 1e6)
         .sum();
     assert!(waits > 100.0 * 7.0, "{waits}");
-    assert!(raw.cpu.0 < raw.elapsed.0 * 6 / 10);
+    assert!(raw.cpu_time.0 < raw.elapsed_time.0 * 6 / 10);
 }
 
 /// A block that was read is in the cache; 31 others put it out.
@@ -155,12 +175,12 @@ fn the_cache_holds_thirty_blocks() {
     for (others, hits) in [(29, true), (30, false)] {
         let machine = modelled::machine(&specification(MINIX, &[]));
         let bytes = run_alone(&machine, ports_alone(), async move |mut system| {
-            let file = system.open("/dev/drive0", Open::READ).await.unwrap();
+            let file = system.open("/dev/drive0", OpenOptions::READ).await.unwrap();
             let mut block = [0; 1024];
             for _ in 0..=others {
                 system.read(file, &mut block).await.unwrap();
             }
-            system.lseek(file, 0, Whence::Start).await.unwrap();
+            system.lseek(file, 0, SeekOrigin::FileStart).await.unwrap();
             start(&mut system);
             system.read(file, &mut block).await.unwrap();
             let measure = system.finish_measuring().await.unwrap();
@@ -182,11 +202,11 @@ fn read_ahead_and_longer_requests_make_fewer_of_them() {
         let machine = modelled::machine(&specification(MINIX, settings));
         let done = run_alone(&machine, ports_alone(), async move |mut system| {
             let calls = ((256 << 10) / call_bytes, call_bytes);
-            read_all(&mut system, "/dev/drive0", Open::READ, calls).await;
+            read_all(&mut system, "/dev/drive0", OpenOptions::READ, calls).await;
             (system, ())
         });
         done.unwrap();
-        machine.statistics().drives[0].requests
+        machine.statistics().drive_statistics[0].request_count
     };
     assert_eq!(requests(&[], 16_384), 256);
     assert_eq!(requests(&[], 512), 256);
@@ -204,7 +224,10 @@ fn read_ahead_and_longer_requests_make_fewer_of_them() {
 fn update_writes_what_was_delayed() {
     let machine = modelled::machine(&specification(MINIX, &[]));
     let written = run_alone(&machine, ports_alone(), async |mut system| {
-        let file = system.open("/mnt0/file", Open::CREATE).await.unwrap();
+        let file = system
+            .open("/mnt0/file", OpenOptions::CREATE)
+            .await
+            .unwrap();
         system.write(file, &[1; 3000]).await.unwrap();
         system
             .sleep_until(Nanoseconds::from_millis(29_000))
@@ -213,10 +236,10 @@ fn update_writes_what_was_delayed() {
         (system, ())
     });
     written.unwrap();
-    assert_eq!(machine.statistics().drives[0].written_sectors, 0);
+    assert_eq!(machine.statistics().drive_statistics[0].written_sectors, 0);
     let slept = run_alone(
         &machine,
-        modelled::ports(1, &Rendezvous::new(1)),
+        modelled::ports(1, &WorkerRendezvous::new(1)),
         async |mut system| {
             system
                 .sleep_until(Nanoseconds::from_millis(40_000))
@@ -228,28 +251,31 @@ fn update_writes_what_was_delayed() {
     slept.unwrap();
     // Three blocks of data, the directory, the block of both inodes, two of the
     // inodes' map and four of the zones'.
-    assert_eq!(machine.statistics().drives[0].written_sectors, 2 * 11);
+    assert_eq!(
+        machine.statistics().drive_statistics[0].written_sectors,
+        2 * 11
+    );
 }
 
 /// Three programs at once, each with files of its own, and one name that all
 /// of them change.
-fn mixture(circumstances: Circumstances) -> (Vec<WorkerMeasure>, String) {
+fn mixture(circumstances: RunConditions) -> (Vec<WorkerMeasure>, String) {
     let machine = Machine::build(&specification(MINIX, &[]), circumstances);
-    let meeting = Rendezvous::new(3);
+    let meeting = WorkerRendezvous::new(3);
     let results = Rc::new(RefCell::new(Vec::new()));
     for number in 0..3 {
         modelled::start(&machine, ports(number, &meeting), &results, move |system| {
             worker(system, number)
         });
     }
-    machine.run().unwrap();
+    machine.run_to_end().unwrap();
     modelled::expect_sound(&machine, 1);
     let measures = results.take().into_iter().flatten().collect();
     let machine = format!(
         "{:?} {:?} {}",
         machine.statistics(),
-        machine.drives_busy(),
-        machine.now()
+        machine.drive_busy_times(),
+        machine.current_time()
     );
     (measures, machine)
 }
@@ -262,15 +288,18 @@ async fn worker(mut system: System, number: usize) -> (System, WorkerMeasure) {
     system.barrier().await.unwrap();
     start(&mut system);
     for round in 0..3 {
-        let file = system.open(&path, Open::CREATE).await.unwrap();
+        let file = system.open(&path, OpenOptions::CREATE).await.unwrap();
         for piece in data.chunks(1000 * (number + 1)) {
             assert_eq!(system.write(file, piece).await, Ok(piece.len()));
-            system.compute(Nanoseconds(1_000_000)).await.unwrap();
+            system
+                .consume_cpu_time(Nanoseconds(1_000_000))
+                .await
+                .unwrap();
         }
         system.close(file).await.unwrap();
         let _ = system.rename(&path, &format!("/mnt0/shared{round}")).await;
         let shared = system
-            .open(&format!("/mnt0/shared{round}"), Open::READ)
+            .open(&format!("/mnt0/shared{round}"), OpenOptions::READ)
             .await
             .unwrap();
         let mut back = vec![0; 50_000];
@@ -284,17 +313,20 @@ async fn worker(mut system: System, number: usize) -> (System, WorkerMeasure) {
 #[test]
 fn a_run_is_the_same_whenever_it_is_made_and_however_ties_are_broken() {
     let seeded = |seed, tie_break| {
-        mixture(Circumstances {
+        mixture(RunConditions {
             seed,
             tie_break,
-            ..Circumstances::default()
+            ..RunConditions::default()
         })
     };
-    let first = seeded(1, TieBreak::Insertion);
-    assert!(first == seeded(1, TieBreak::Insertion));
+    let first = seeded(1, TieBreak::InsertionOrder);
+    assert!(first == seeded(1, TieBreak::InsertionOrder));
     assert!(
-        first == seeded(1, TieBreak::Reversed),
+        first == seeded(1, TieBreak::ReversedOrder),
         "a tie moved the result"
     );
-    assert!(first != seeded(2, TieBreak::Insertion), "the poll is drawn");
+    assert!(
+        first != seeded(2, TieBreak::InsertionOrder),
+        "the poll is drawn"
+    );
 }

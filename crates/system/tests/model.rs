@@ -5,8 +5,8 @@
 mod modelled;
 
 use diskperf_machine::specification::Software;
-use diskperf_machine::{Circumstances, Machine, Rendezvous, TieBreak};
-use diskperf_system::{Errno, Error, Open, System};
+use diskperf_machine::{Machine, RunConditions, TieBreak, WorkerRendezvous};
+use diskperf_system::{Errno, Error, OpenOptions, System};
 use diskperf_timeline::{Ledger, Nanoseconds, Stage, Trace, WorkerMeasure};
 use modelled::{ANY_SYSTEM, SYSTEMS, ports, ports_alone, specification};
 use std::cell::RefCell;
@@ -25,7 +25,7 @@ const SECOND: Nanoseconds = Nanoseconds::from_millis(1000);
 #[derive(Debug, PartialEq)]
 struct History {
     measures: Vec<WorkerMeasure>,
-    statistics: diskperf_machine::Statistics,
+    statistics: diskperf_machine::RequestStatistics,
     busy: String,
     ended: Nanoseconds,
     trace: Option<Trace>,
@@ -36,19 +36,23 @@ impl History {
         Self {
             measures,
             statistics: machine.statistics(),
-            busy: format!("{:?} {:?}", machine.drives_busy(), machine.processor_busy()),
-            ended: Nanoseconds(machine.now().0),
+            busy: format!(
+                "{:?} {:?}",
+                machine.drive_busy_times(),
+                machine.processor_busy_times()
+            ),
+            ended: Nanoseconds(machine.current_time().0),
             trace: machine.take_trace(),
         }
     }
 }
 
-fn circumstances(drives: usize) -> Circumstances {
-    Circumstances {
-        volumes: drives,
-        phase: 1 << 30,
-        speed_difference: 0.003,
-        ..Circumstances::default()
+fn circumstances(drives: usize) -> RunConditions {
+    RunConditions {
+        volume_count: drives,
+        phase_step: 1 << 30,
+        speed_difference_share: 0.003,
+        ..RunConditions::default()
     }
 }
 
@@ -74,7 +78,7 @@ async fn write_8192(system: &mut System, drive: usize, blocks: usize) -> WorkerM
     let origin = system.barrier().await.unwrap();
     system.start_measuring(origin).unwrap();
     let path = format!("/mnt{drive}/file");
-    let file = system.open(&path, Open::CREATE).await.unwrap();
+    let file = system.open(&path, OpenOptions::CREATE).await.unwrap();
     for block in &blocks {
         assert_eq!(system.write(file, block).await, Ok(BLOCK_BYTES));
     }
@@ -88,7 +92,7 @@ async fn read_8192(system: &mut System, drive: usize, blocks: usize) -> WorkerMe
     let origin = system.barrier().await.unwrap();
     system.start_measuring(origin).unwrap();
     let path = format!("/mnt{drive}/file");
-    let file = system.open(&path, Open::READ).await.unwrap();
+    let file = system.open(&path, OpenOptions::READ).await.unwrap();
     let mut buffer = vec![0; BLOCK_BYTES];
     let mut intact = true;
     for number in 0..blocks {
@@ -109,14 +113,14 @@ fn run_on_drives<F>(
 where
     F: Future<Output = (System, WorkerMeasure)> + 'static,
 {
-    let meeting = Rendezvous::new(drives);
+    let meeting = WorkerRendezvous::new(drives);
     let results = Rc::new(RefCell::new(Vec::new()));
     for drive in 0..drives {
         modelled::start(machine, ports(drive, &meeting), &results, move |system| {
             program(system, drive)
         });
     }
-    if let Err(standstill) = machine.run() {
+    if let Err(standstill) = machine.run_to_end() {
         panic!("{standstill}");
     }
     results.take().into_iter().flatten().collect()
@@ -138,8 +142,8 @@ fn read_on_drives(machine: &Machine, drives: usize, blocks: usize) -> Vec<Worker
 }
 
 /// Writes, then reads back, on each drive; twice the measures.
-fn write_then_read(name: &str, circumstances: Circumstances) -> History {
-    let drives = circumstances.volumes;
+fn write_then_read(name: &str, circumstances: RunConditions) -> History {
+    let drives = circumstances.volume_count;
     let machine = Machine::build(&specification(name, &[]), circumstances);
     let mut measures = write_on_drives(&machine, drives, blocks(name));
     measures.extend(read_on_drives(&machine, drives, blocks(name)));
@@ -187,7 +191,10 @@ fn two_machines_in_one_thread_do_not_touch_each_other() {
 fn run_in_turns(machine: &Machine, mut between: impl FnMut(usize) + 'static) -> History {
     let measure = modelled::run_alone(machine, ports_alone(), async move |mut system| {
         system.start_measuring(system.now()).unwrap();
-        let file = system.open("/mnt0/file", Open::CREATE).await.unwrap();
+        let file = system
+            .open("/mnt0/file", OpenOptions::CREATE)
+            .await
+            .unwrap();
         for number in 0..BLOCKS {
             if number % (BLOCKS / 4) == 0 {
                 between(number / (BLOCKS / 4));
@@ -206,13 +213,13 @@ fn nothing_depends_on_the_order_of_what_happens_at_one_moment() {
     for name in SYSTEMS {
         for drives in 1..=specification(name, &[]).volumes.len().min(2) {
             let run = |tie_break| {
-                let around = Circumstances {
+                let around = RunConditions {
                     tie_break,
                     ..circumstances(drives)
                 };
                 write_then_read(name, around)
             };
-            let (forward, reversed) = (run(TieBreak::Insertion), run(TieBreak::Reversed));
+            let (forward, reversed) = (run(TieBreak::InsertionOrder), run(TieBreak::ReversedOrder));
             assert_eq!(forward, reversed, "{name}, {drives} drives");
         }
     }
@@ -225,8 +232,12 @@ fn every_nanosecond_of_a_worker_is_booked() {
             let history = write_then_read(name, circumstances(drives));
             assert_eq!(history.measures.len(), 2 * drives);
             for measure in &history.measures {
-                assert!(measure.elapsed > Nanoseconds::ZERO);
-                assert_eq!(measure.ledger.total(), measure.elapsed, "{name}");
+                assert!(measure.elapsed_time > Nanoseconds::ZERO);
+                assert_eq!(
+                    measure.ledger.total_duration(),
+                    measure.elapsed_time,
+                    "{name}"
+                );
                 let moved = measure.read_bytes + measure.written_bytes;
                 assert_eq!(moved, (blocks(name) * BLOCK_BYTES) as u64);
             }
@@ -240,8 +251,8 @@ fn every_nanosecond_of_a_worker_is_booked() {
 fn a_trace_is_the_ledger_in_time() {
     for name in SYSTEMS {
         let drives = specification(name, &[]).volumes.len().min(2);
-        let traced = Circumstances {
-            trace: true,
+        let traced = RunConditions {
+            records_trace: true,
             ..circumstances(drives)
         };
         let mut history = write_then_read(name, traced);
@@ -256,7 +267,7 @@ fn a_trace_is_the_ledger_in_time() {
             .iter()
             .map(|process| {
                 let mut table = [0; Stage::COUNT];
-                for (stage, from, until) in process.parts() {
+                for (stage, from, until) in process.stage_intervals() {
                     table[stage.index()] += until.0 - from.0;
                 }
                 Ledger::from_table(&table).entries().to_vec()
@@ -269,19 +280,19 @@ fn a_trace_is_the_ledger_in_time() {
             recorded.remove(place.unwrap_or_else(|| panic!("{name}: no such process")));
         }
         for request in &trace.requests {
-            let on = request.on_disk().expect("a disk");
-            assert!(on.slot < on.slots && request.completed() > request.issued);
+            let on = request.disk_position().expect("a disk");
+            assert!(on.slot < on.slots && request.completed_at() > request.issued_at);
             assert!(
                 request
-                    .uses
+                    .buffer_uses
                     .iter()
-                    .all(|used| used.at >= request.completed())
+                    .all(|used| used.use_time >= request.completed_at())
             );
         }
         let brought = trace
             .requests
             .iter()
-            .filter(|request| !request.uses.is_empty());
+            .filter(|request| !request.buffer_uses.is_empty());
         let software = specification(name, &[]).software;
         let minix = matches!(software, Software::Minix(_));
         assert!(
@@ -302,7 +313,7 @@ fn bytes_in_are_bytes_out() {
         let machine = Machine::build(&specification(name, &[]), circumstances(1));
         let payload = (blocks(name) * BLOCK_BYTES) as u64;
         write_on_drives(&machine, 1, blocks(name));
-        let after_write = machine.statistics().drives[0];
+        let after_write = machine.statistics().drive_statistics[0];
         let written = after_write.written_sectors * SECTOR_BYTES;
         assert!(
             (payload..payload + 2 * METADATA_MOST).contains(&written),
@@ -314,7 +325,7 @@ fn bytes_in_are_bytes_out() {
             "{name}: {read_for_it} bytes were read"
         );
         read_on_drives(&machine, 1, blocks(name));
-        let read = machine.statistics().drives[0].read_sectors - after_write.read_sectors;
+        let read = machine.statistics().drive_statistics[0].read_sectors - after_write.read_sectors;
         let beside = read * SECTOR_BYTES - payload;
         // The inode's block, the directory's, and the indirect ones: four bytes
         // for each block, which on Xenix is of 512.
@@ -337,18 +348,21 @@ fn the_clock_charges_who_has_the_processor_and_nobody_when_it_idles() {
         system.sleep_until(wake).await.unwrap();
         let asleep = system.finish_measuring().await.unwrap();
         system.start_measuring(system.now()).unwrap();
-        system.compute(SECOND).await.unwrap();
+        system.consume_cpu_time(SECOND).await.unwrap();
         let computing = system.finish_measuring().await.unwrap();
         (system, [asleep, computing])
     });
     let [asleep, computing] = measures.unwrap();
-    assert_eq!(asleep.cpu, Nanoseconds::ZERO);
-    assert!(asleep.elapsed >= Nanoseconds(10 * SECOND.0));
+    assert_eq!(asleep.cpu_time, Nanoseconds::ZERO);
+    assert!(asleep.elapsed_time >= Nanoseconds(10 * SECOND.0));
     // The clock's own interrupts are charged to whom they interrupt.
-    assert!(computing.elapsed > SECOND);
-    assert_eq!(computing.system, Nanoseconds::ZERO);
-    assert!(computing.user <= computing.elapsed + tick);
-    assert!(computing.user + tick >= computing.elapsed, "{computing:?}");
+    assert!(computing.elapsed_time > SECOND);
+    assert_eq!(computing.system_cpu_time, Nanoseconds::ZERO);
+    assert!(computing.user_cpu_time <= computing.elapsed_time + tick);
+    assert!(
+        computing.user_cpu_time + tick >= computing.elapsed_time,
+        "{computing:?}"
+    );
 }
 
 /// While one process waits for the drive nobody is charged for the drive's
@@ -356,7 +370,7 @@ fn the_clock_charges_who_has_the_processor_and_nobody_when_it_idles() {
 #[test]
 fn who_sleeps_is_not_charged_for_others() {
     let machine = modelled::machine(&specification(ANY_SYSTEM, &[]));
-    let meeting = Rendezvous::new(2);
+    let meeting = WorkerRendezvous::new(2);
     let results = Rc::new(RefCell::new(Vec::new()));
     modelled::start(
         &machine,
@@ -380,14 +394,14 @@ fn who_sleeps_is_not_charged_for_others() {
             (system, measure)
         },
     );
-    machine.run().unwrap();
+    machine.run_to_end().unwrap();
     let measures: Vec<_> = results.take().into_iter().flatten().collect();
     let (writer, sleeper) = (&measures[0], &measures[1]);
-    assert_eq!(sleeper.cpu, Nanoseconds::ZERO);
-    assert!(writer.cpu > Nanoseconds::ZERO && writer.cpu < writer.elapsed);
-    let (processor, _) = machine.processor_busy();
+    assert_eq!(sleeper.cpu_time, Nanoseconds::ZERO);
+    assert!(writer.cpu_time > Nanoseconds::ZERO && writer.cpu_time < writer.elapsed_time);
+    let (processor, _) = machine.processor_busy_times();
     assert!(
-        writer.cpu.0 < processor.0,
+        writer.cpu_time.0 < processor.0,
         "the clock charges no more than there was"
     );
 }
@@ -395,7 +409,7 @@ fn who_sleeps_is_not_charged_for_others() {
 #[test]
 fn a_deadlock_names_who_waits_for_what() {
     let machine = modelled::machine(&specification(ANY_SYSTEM, &[]));
-    let meeting = Rendezvous::new(2);
+    let meeting = WorkerRendezvous::new(2);
     let deadlock = modelled::run_alone(&machine, ports(0, &meeting), async |mut system| {
         let released = system.barrier().await;
         (system, released)
@@ -412,9 +426,12 @@ fn a_deadlock_names_who_waits_for_what() {
 fn a_run_that_the_user_ends_fails_every_call() {
     let machine = modelled::machine(&specification(ANY_SYSTEM, &[]));
     let given = ports_alone();
-    let stop = std::sync::Arc::clone(&given.stop);
+    let stop = std::sync::Arc::clone(&given.stop_requested);
     let ended = modelled::run_alone(&machine, given, async move |mut system| {
-        let file = system.open("/mnt0/file", Open::CREATE).await.unwrap();
+        let file = system
+            .open("/mnt0/file", OpenOptions::CREATE)
+            .await
+            .unwrap();
         system.write(file, b"data").await.unwrap();
         stop.store(true, Ordering::Relaxed);
         assert_eq!(system.write(file, b"data").await, Err(Error::Interrupted));
@@ -425,7 +442,7 @@ fn a_run_that_the_user_ends_fails_every_call() {
             Err(Error::Interrupted)
         );
         assert_eq!(
-            system.open("/mnt0/file", Open::READ).await,
+            system.open("/mnt0/file", OpenOptions::READ).await,
             Err(Error::Interrupted)
         );
         (system, ())
@@ -437,7 +454,7 @@ fn a_run_that_the_user_ends_fails_every_call() {
 #[test]
 fn a_worker_that_fails_fails_the_others() {
     let machine = modelled::machine(&specification(ANY_SYSTEM, &[]));
-    let meeting = Rendezvous::new(2);
+    let meeting = WorkerRendezvous::new(2);
     let results = Rc::new(RefCell::new(Vec::new()));
     modelled::start(
         &machine,
@@ -454,14 +471,17 @@ fn a_worker_that_fails_fails_the_others() {
         ports(1, &meeting),
         &results,
         async |mut system| {
-            let missing = system.open("/mnt0/missing", Open::READ).await;
+            let missing = system.open("/mnt0/missing", OpenOptions::READ).await;
             assert_eq!(missing.unwrap_err().errno(), Some(Errno::NoEntry));
-            system.give_up();
-            (system, (Err(Error::PeerFailed), Err(Error::PeerFailed)))
+            system.abandon_run();
+            (
+                system,
+                (Err(Error::OtherWorkerFailed), Err(Error::OtherWorkerFailed)),
+            )
         },
     );
-    machine.run().unwrap();
-    let failed = (Err(Error::PeerFailed), Err(Error::PeerFailed));
+    machine.run_to_end().unwrap();
+    let failed = (Err(Error::OtherWorkerFailed), Err(Error::OtherWorkerFailed));
     assert_eq!(results.take(), [Some(failed.clone()), Some(failed)]);
 }
 
@@ -469,7 +489,7 @@ fn a_worker_that_fails_fails_the_others() {
 fn there_is_no_way_past_the_cache() {
     let machine = modelled::machine(&specification(ANY_SYSTEM, &[]));
     let refused = modelled::run_alone(&machine, ports_alone(), async |mut system| {
-        let how = Open::READ_WRITE.create().direct(true);
+        let how = OpenOptions::READ_WRITE.with_create().with_direct(true);
         let refused = system.open("/mnt0/file", how).await;
         (system, refused.unwrap_err())
     });
@@ -486,7 +506,7 @@ fn a_volume_without_inodes_left_is_sound() {
             let mut made = 0;
             let errno = loop {
                 let name = format!("/mnt0/{}{made}", "n".repeat(200));
-                match system.open(&name, Open::CREATE).await {
+                match system.open(&name, OpenOptions::CREATE).await {
                     Ok(file) => system.close(file).await.unwrap(),
                     Err(error) => break error.errno(),
                 }

@@ -4,9 +4,10 @@
 
 mod support;
 
-use diskperf_system::host::{Clock, Control, DrivePort, Host, Ports};
+use diskperf_system::host::{CallClock, DrivePort, HostPorts, HostWorker, WorkerControl};
 use diskperf_system::{
-    Buffer, EngineChoice, Open, Operation, RingOptions, Submission, System, Whence, run_ready,
+    Buffer, EngineChoice, OpenOptions, Operation, RingOptions, SeekOrigin, Submission, System,
+    run_ready,
 };
 use diskperf_timeline::Nanoseconds;
 use std::alloc::{GlobalAlloc, Layout, System as Heap};
@@ -69,16 +70,16 @@ fn requests() -> u64 {
 }
 
 fn host(scratch: &support::Scratch, time_calls: bool) -> System {
-    let null = DrivePort::Null {
+    let null = DrivePort::NullDrive {
         length_bytes: 1 << 20,
     };
-    let ports = Ports {
+    let ports = HostPorts {
         directories: vec![support::opened(&scratch.path())],
-        drives: vec![null],
-        ..Ports::default()
+        drive_ports: vec![null],
+        ..HostPorts::default()
     };
-    let control = Control::alone(time_calls, Clock::calibrated());
-    System::Host(Box::new(Host::new(ports, control)))
+    let control = WorkerControl::for_single_worker(time_calls, CallClock::new_calibrated());
+    System::HostWorker(Box::new(HostWorker::new(ports, control)))
 }
 
 #[test]
@@ -96,7 +97,7 @@ fn reads_and_writes_allocate_nothing() {
             let mut system = host(&scratch, time_calls);
             let mut buffer = Buffer::new(CALL_BYTES);
             let made = run_ready(async {
-                let how = Open::READ_WRITE.create();
+                let how = OpenOptions::READ_WRITE.with_create();
                 let file = system.open("/mnt0/file", how).await.unwrap();
                 system.start_measuring(system.now()).unwrap();
                 let mut made = 0;
@@ -105,7 +106,7 @@ fn reads_and_writes_allocate_nothing() {
                     if pass == 1 {
                         made = requests();
                     }
-                    system.lseek(file, 0, Whence::Start).await.unwrap();
+                    system.lseek(file, 0, SeekOrigin::FileStart).await.unwrap();
                     for _ in 0..CALLS_OF_A_PASS {
                         let count = if reading {
                             system.read(file, &mut buffer).await
@@ -117,10 +118,11 @@ fn reads_and_writes_allocate_nothing() {
                 }
                 made = requests() - made;
                 let measure = system.finish_measuring().await.unwrap();
-                let latencies = measure.read_latency.count() + measure.write_latency.count();
+                let latencies =
+                    measure.read_latency.latency_count() + measure.write_latency.latency_count();
                 let calls = (PASSES + 1) * CALLS_OF_A_PASS;
                 assert_eq!(
-                    (measure.calls, latencies),
+                    (measure.call_count, latencies),
                     (calls, u64::from(time_calls) * calls)
                 );
                 made
@@ -142,17 +144,17 @@ fn requests_under_way_allocate_nothing() {
     for path in ["/dev/drive0", "/mnt0/file"] {
         let mut system = host(&scratch, true);
         let made = run_ready(async {
-            let how = Open::READ_WRITE.create();
+            let how = OpenOptions::READ_WRITE.with_create();
             let file = system.open(path, how).await.unwrap();
             let options = RingOptions {
-                depth: DEPTH,
+                queue_depth: DEPTH,
                 buffer_bytes: 4096,
                 seed: 1,
                 compressible_percent: 0,
-                engine: EngineChoice::Best,
-                poll: false,
-                has_contents: false,
-                interval: Nanoseconds::from_millis(1),
+                engine_choice: EngineChoice::BestAvailable,
+                polls_completions: false,
+                has_verifiable_contents: false,
+                series_interval: Nanoseconds::from_millis(1),
             };
             system.open_ring(options, &[file]).await.unwrap();
             let request = |slot: u32| Submission {
@@ -164,7 +166,7 @@ fn requests_under_way_allocate_nothing() {
                 offset_bytes: u64::from(slot) * 4096,
                 bytes: 4096,
                 slot,
-                intended: Some(Nanoseconds(1)),
+                intended_start: Some(Nanoseconds(1)),
             };
             let batch: Vec<Submission> = (0..DEPTH).map(request).collect();
             let mut completions = Vec::with_capacity(DEPTH as usize);
@@ -175,14 +177,22 @@ fn requests_under_way_allocate_nothing() {
                     made = requests();
                 }
                 completions.clear();
-                system.submit(&batch).await.unwrap();
+                system.submit_requests(&batch).await.unwrap();
                 let all = batch.len();
-                system.reap(all, None, &mut completions).await.unwrap();
+                system
+                    .reap_requests(all, None, &mut completions)
+                    .await
+                    .unwrap();
                 assert_eq!(completions.len(), all);
             }
             made = requests() - made;
-            let load = system.finish_measuring().await.unwrap().load.unwrap();
-            assert_eq!(load.requests(), (PASSES + 1) * u64::from(DEPTH));
+            let load = system
+                .finish_measuring()
+                .await
+                .unwrap()
+                .load_measure
+                .unwrap();
+            assert_eq!(load.read_write_count(), (PASSES + 1) * u64::from(DEPTH));
             made
         });
         assert_eq!(made, 0, "{path}");

@@ -18,9 +18,9 @@ const SOMEBODY: u32 = 4_711;
 
 /// Writes `bytes` as a command does that works between the two.
 fn write(path: &Path, bytes: &str) -> Result<(), OutputProblem> {
-    let opened = OutputFile::open(path).map_err(|error| error.problem)?;
+    let opened = OutputFile::open_output(path).map_err(|error| error.problem)?;
     opened
-        .write(bytes.as_bytes())
+        .write_bytes(bytes.as_bytes())
         .map_err(|error| error.problem)
 }
 
@@ -69,9 +69,9 @@ fn a_file_takes_the_place_of_another() {
     fs::write(&page, "of yesterday").unwrap();
     fs::hard_link(&page, &same).unwrap();
     set_mode(&page, 0o640);
-    let opened = OutputFile::open(&page).unwrap();
+    let opened = OutputFile::open_output(&page).unwrap();
     assert_eq!(fs::read_to_string(&page).unwrap(), "of yesterday");
-    opened.write(b"of today").unwrap();
+    opened.write_bytes(b"of today").unwrap();
     assert_eq!(fs::read_to_string(&page).unwrap(), "of today");
     assert_eq!(mode(&page), 0o640);
     // The other name is another file now.
@@ -278,7 +278,7 @@ fn only_regular_files_are_written() {
     for (path, says) in paths.chain(absolute.map(|(path, says)| (path.into(), says))) {
         let problem = write(&path, "new").unwrap_err();
         assert!(problem.to_string().contains(says), "{path:?}: {problem}");
-        assert!(problem.is_of_the_name(), "{path:?}");
+        assert!(problem.is_caused_by_name(), "{path:?}");
     }
     write(Path::new("/dev/null"), "new").unwrap();
     symlink("/dev/null", at("null")).unwrap();
@@ -295,9 +295,9 @@ fn what_appears_meanwhile_is_left_alone() {
     let scratch = Scratch::new();
     let (page, victim) = (scratch.path().join("page"), scratch.path().join("victim"));
     fs::write(&victim, "mine").unwrap();
-    let opened = OutputFile::open(&page).unwrap();
+    let opened = OutputFile::open_output(&page).unwrap();
     symlink(&victim, &page).unwrap();
-    let error = opened.write(b"new").unwrap_err();
+    let error = opened.write_bytes(b"new").unwrap_err();
     assert!(error.to_string().contains("symbolic link"), "{error}");
     assert_eq!(fs::read_to_string(&victim).unwrap(), "mine");
     assert!(page.is_symlink());
@@ -305,10 +305,10 @@ fn what_appears_meanwhile_is_left_alone() {
     // The directory is the one that was found, whatever its name leads to now.
     let (directory, moved) = (scratch.path().join("way"), scratch.path().join("moved"));
     fs::create_dir(&directory).unwrap();
-    let opened = OutputFile::open(&directory.join("victim")).unwrap();
+    let opened = OutputFile::open_output(&directory.join("victim")).unwrap();
     fs::rename(&directory, &moved).unwrap();
     symlink(scratch.path(), &directory).unwrap();
-    opened.write(b"new").unwrap();
+    opened.write_bytes(b"new").unwrap();
     assert_eq!(fs::read_to_string(&victim).unwrap(), "mine");
     assert_eq!(fs::read_to_string(moved.join("victim")).unwrap(), "new");
 }
@@ -320,16 +320,16 @@ fn a_file_that_something_else_opens() {
     let at = |name: &str| scratch.path().join(name);
     fs::write(at("store"), "").unwrap();
     set_mode(&at("store"), 0o444);
-    OutputFile::check(&at("store")).unwrap();
-    OutputFile::check(&at("new")).unwrap();
-    OutputFile::check(&at("not/yet/there")).unwrap();
+    OutputFile::check_output(&at("store")).unwrap();
+    OutputFile::check_output(&at("new")).unwrap();
+    OutputFile::check_output(&at("not/yet/there")).unwrap();
     for refused in [scratch.path(), "/dev/null".into(), at("store/below")] {
-        OutputFile::check(&refused).unwrap_err();
+        OutputFile::check_output(&refused).unwrap_err();
     }
     if is_root("a_file_that_something_else_opens, links") {
         let foreign = shared(&scratch).join("store");
         link(&at("store"), &foreign, NOBODY);
-        OutputFile::check(&foreign).unwrap_err();
+        OutputFile::check_output(&foreign).unwrap_err();
     }
     assert!(!at("new").exists());
 }
@@ -359,11 +359,11 @@ fn only_what_nobody_writes_is_abandoned() {
     fs::create_dir(here.join("diskperf-00000000000000bb.partial")).unwrap();
     let before = names(here);
 
-    let found: Vec<_> = AbandonedOutput::find(here).unwrap().collect();
+    let found: Vec<_> = AbandonedOutput::find_in_directory(here).unwrap().collect();
     let paths: Vec<_> = found.iter().map(|one| one.path().to_owned()).collect();
     assert_eq!(paths, [here.canonicalize().unwrap().join(abandoned)]);
     // Another one that looks finds it locked.
-    assert_eq!(AbandonedOutput::find(here).unwrap().count(), 0);
+    assert_eq!(AbandonedOutput::find_in_directory(here).unwrap().count(), 0);
     for one in found {
         one.remove().unwrap();
     }
@@ -379,7 +379,7 @@ fn an_abandoned_file_that_took_its_name_stays() {
     let scratch = Scratch::new();
     let partial = scratch.path().join("diskperf-0123456789abcdef.partial");
     fs::write(&partial, "whole").unwrap();
-    let found = AbandonedOutput::find(&scratch.path())
+    let found = AbandonedOutput::find_in_directory(&scratch.path())
         .unwrap()
         .next()
         .unwrap();
@@ -402,5 +402,10 @@ fn a_file_of_another_user_is_not_abandoned() {
     let partial = scratch.path().join("diskperf-0123456789abcdef.partial");
     fs::write(&partial, "half").unwrap();
     chown(&partial, Some(NOBODY), None).unwrap();
-    assert_eq!(AbandonedOutput::find(&scratch.path()).unwrap().count(), 0);
+    assert_eq!(
+        AbandonedOutput::find_in_directory(&scratch.path())
+            .unwrap()
+            .count(),
+        0
+    );
 }

@@ -5,7 +5,7 @@ mod support;
 
 use diskperf_system::host::device::{BlockDevice, TrafficMeter};
 use diskperf_system::host::page_cache::{
-    DirectSupport, direct_io, drop_pages, memory_file_system, resident_bytes,
+    DirectSupport, direct_io_support, drop_pages, memory_file_system_name, resident_bytes,
 };
 use std::fs::File;
 use std::io::{Read, Write};
@@ -29,7 +29,7 @@ fn file_in(directory: &Path) -> File {
 
 /// Whether a directory lies on a disk; printed if not.
 fn lies_on_a_disk(test: &str, directory: &Path) -> bool {
-    let disks = BlockDevice::of_directory(directory).unwrap();
+    let disks = BlockDevice::devices_of_directory(directory).unwrap();
     if disks.is_empty() {
         eprintln!("SKIPPED {test}: {} is not on a disk", directory.display());
     }
@@ -64,19 +64,26 @@ fn a_cold_read_comes_from_the_device_underneath() {
     if !lies_on_a_disk(NAME, &scratch.path()) {
         return;
     }
-    let disks = BlockDevice::of_directory(&scratch.path()).unwrap();
+    let disks = BlockDevice::devices_of_directory(&scratch.path()).unwrap();
     let file = file_in(&scratch.path());
     drop_pages(file.as_fd()).unwrap();
     let meters: Vec<_> = disks
         .iter()
-        .map(|disk| TrafficMeter::open(disk).unwrap())
+        .map(|disk| TrafficMeter::open_meter(disk).unwrap())
         .collect();
-    let before: Vec<_> = meters.iter().map(|meter| meter.read().unwrap()).collect();
+    let before: Vec<_> = meters
+        .iter()
+        .map(|meter| meter.read_counters().unwrap())
+        .collect();
     checksum(&scratch.path().join("file"));
     let read_bytes: u64 = meters
         .iter()
         .zip(before)
-        .map(|(meter, before)| meter.traffic(before, meter.read().unwrap()).read_bytes)
+        .map(|(meter, before)| {
+            meter
+                .traffic_between(before, meter.read_counters().unwrap())
+                .read_bytes
+        })
         .sum();
     assert!(read_bytes >= MIB, "{read_bytes} bytes from {disks:?}");
 }
@@ -90,15 +97,15 @@ fn a_memory_file_system_is_never_direct() {
     };
     let file = file_in(directory.path());
     let opened = File::open(directory.path()).unwrap();
-    if memory_file_system(opened.as_fd()).is_none() {
+    if memory_file_system_name(opened.as_fd()).is_none() {
         eprintln!("SKIPPED {NAME}: /dev/shm is not in memory");
         return;
     }
     for open in [file.as_fd(), opened.as_fd()] {
-        assert_eq!(memory_file_system(open), Some("tmpfs"));
-        let support = direct_io(open).unwrap();
+        assert_eq!(memory_file_system_name(open), Some("tmpfs"));
+        let support = direct_io_support(open).unwrap();
         assert!(
-            matches!(&support, DirectSupport::Unsupported { why } if why.contains("tmpfs")),
+            matches!(&support, DirectSupport::DirectUnsupported { why } if why.contains("tmpfs")),
             "{support:?}"
         );
     }
@@ -131,13 +138,13 @@ fn a_file_whose_data_is_journalled_is_never_direct() {
         run("mount", &["-o", options, &device.text(), &text]);
         let _unmount = Undo::by(&["umount", &text]);
         let file = file_in(&mount_point);
-        let support = direct_io(file.as_fd()).unwrap();
+        let support = direct_io_support(file.as_fd()).unwrap();
         match (&support, why) {
-            (DirectSupport::Unknown, _) => {
+            (DirectSupport::DirectUnknown, _) => {
                 eprintln!("SKIPPED {NAME}: Linux before 6.1");
             }
-            (DirectSupport::Supported { .. }, None) => {}
-            (DirectSupport::Unsupported { why }, Some(part)) => {
+            (DirectSupport::DirectSupported { .. }, None) => {}
+            (DirectSupport::DirectUnsupported { why }, Some(part)) => {
                 for part in ["ext4", options, "page cache", part] {
                     assert!(why.contains(part), "{why}");
                 }
@@ -163,18 +170,18 @@ fn a_block_device_is_not_its_node() {
     assert_eq!(device.backing_file(), Some(image));
     assert_eq!(
         device.underlying_disks().unwrap(),
-        BlockDevice::of_directory(&scratch.path()).unwrap()
+        BlockDevice::devices_of_directory(&scratch.path()).unwrap()
     );
 
     // The node lies in /dev, which is memory.
     let open = File::open(&looped.path).unwrap();
-    assert_eq!(memory_file_system(open.as_fd()), None);
-    match direct_io(open.as_fd()).unwrap() {
-        DirectSupport::Supported {
+    assert_eq!(memory_file_system_name(open.as_fd()), None);
+    match direct_io_support(open.as_fd()).unwrap() {
+        DirectSupport::DirectSupported {
             offset_alignment, ..
         } => assert!(offset_alignment >= 512 && offset_alignment.is_power_of_two()),
-        DirectSupport::Unknown => eprintln!("SKIPPED alignment: Linux before 6.1"),
-        unsupported @ DirectSupport::Unsupported { .. } => panic!("{unsupported:?}"),
+        DirectSupport::DirectUnknown => eprintln!("SKIPPED alignment: Linux before 6.1"),
+        unsupported @ DirectSupport::DirectUnsupported { .. } => panic!("{unsupported:?}"),
     }
     checksum(&looped.path);
     assert_eq!(resident_bytes(open.as_fd(), u64::MAX), Some(2 * MIB));

@@ -3,7 +3,7 @@
 
 mod modelled;
 
-use diskperf_system::{Errno, Open, Whence};
+use diskperf_system::{Errno, OpenOptions, SeekOrigin};
 use modelled::{ports_alone, run_alone, specification};
 
 /// One system of each kind of controller.
@@ -17,9 +17,9 @@ const SYSTEMS: [&str; 6] = [
 ];
 
 const DRIVE: &str = "/dev/drive0";
-const READ_WRITE: Open = Open {
+const READ_WRITE: OpenOptions = OpenOptions {
     write: true,
-    ..Open::READ
+    ..OpenOptions::READ
 };
 
 #[test]
@@ -28,12 +28,18 @@ fn what_is_written_is_read_back_in_calls_of_any_whole_sectors() {
         let specification = specification(system, &["filesystem=none"]);
         let machine = modelled::machine(&specification);
         let read = run_alone(&machine, ports_alone(), async |mut system| {
-            let file = system.open(DRIVE, READ_WRITE.direct(true)).await.unwrap();
+            let file = system
+                .open(DRIVE, READ_WRITE.with_direct(true))
+                .await
+                .unwrap();
             // Longer than one transfer may be.
             let data: Vec<u8> = (0..200 * 512).map(|byte| (byte % 251) as u8).collect();
-            system.lseek(file, 512, Whence::Start).await.unwrap();
+            system
+                .lseek(file, 512, SeekOrigin::FileStart)
+                .await
+                .unwrap();
             assert_eq!(system.write(file, &data).await, Ok(data.len()));
-            system.lseek(file, 0, Whence::Start).await.unwrap();
+            system.lseek(file, 0, SeekOrigin::FileStart).await.unwrap();
             let mut all = vec![1; 202 * 512];
             let mut done = 0;
             for sectors in [1, 3, 17, 181] {
@@ -47,7 +53,10 @@ fn what_is_written_is_read_back_in_calls_of_any_whole_sectors() {
             (system, fits)
         });
         assert!(read.unwrap(), "{system}");
-        assert!(machine.statistics().drives[0].requests >= 6, "{system}");
+        assert!(
+            machine.statistics().drive_statistics[0].request_count >= 6,
+            "{system}"
+        );
     }
 }
 
@@ -63,16 +72,19 @@ fn a_transfer_is_of_whole_sectors_whatever_their_size() {
         let machine = modelled::machine(&specification("pcat-st251", &settings));
         let length = 5 * 65_536;
         let fits = run_alone(&machine, ports_alone(), async move |mut system| {
-            let file = system.open(DRIVE, READ_WRITE.direct(true)).await.unwrap();
+            let file = system
+                .open(DRIVE, READ_WRITE.with_direct(true))
+                .await
+                .unwrap();
             let data: Vec<u8> = (0..length).map(|byte| (byte % 251) as u8).collect();
             assert_eq!(system.write(file, &data).await, Ok(length));
-            system.lseek(file, 0, Whence::Start).await.unwrap();
+            system.lseek(file, 0, SeekOrigin::FileStart).await.unwrap();
             let mut back = vec![0; length];
             assert_eq!(system.read(file, &mut back).await, Ok(length));
             (system, back == data)
         });
         assert!(fits.unwrap(), "{sector_bytes}");
-        let drive = machine.statistics().drives[0];
+        let drive = machine.statistics().drive_statistics[0];
         assert_eq!(drive.read_sectors * sector_bytes, length as u64);
         assert_eq!(drive.written_sectors * sector_bytes, length as u64);
     }
@@ -83,21 +95,27 @@ fn part_of_a_sector_and_what_is_beyond_the_end_are_refused() {
     let specification = specification("pcat-st251", &["filesystem=none"]);
     let machine = modelled::machine(&specification);
     let done = run_alone(&machine, ports_alone(), async |mut system| {
-        let file = system.open(DRIVE, READ_WRITE.direct(true)).await.unwrap();
+        let file = system
+            .open(DRIVE, READ_WRITE.with_direct(true))
+            .await
+            .unwrap();
         let mut buffer = [0; 1024];
         let errno = |result: diskperf_system::Result<usize>| result.unwrap_err().errno();
         assert_eq!(
             errno(system.read(file, &mut buffer[..100]).await),
             Some(Errno::Invalid)
         );
-        system.lseek(file, 100, Whence::Start).await.unwrap();
+        system
+            .lseek(file, 100, SeekOrigin::FileStart)
+            .await
+            .unwrap();
         assert_eq!(
             errno(system.read(file, &mut buffer).await),
             Some(Errno::Invalid)
         );
-        let length = system.length(file).await.unwrap();
+        let length = system.file_length(file).await.unwrap();
         assert_eq!(length, 820 * 102 * 512);
-        system.lseek(file, -512, Whence::End).await.unwrap();
+        system.lseek(file, -512, SeekOrigin::FileEnd).await.unwrap();
         assert_eq!(system.read(file, &mut buffer).await, Ok(512));
         assert_eq!(system.read(file, &mut buffer).await, Ok(0));
         assert_eq!(
@@ -113,13 +131,18 @@ fn part_of_a_sector_and_what_is_beyond_the_end_are_refused() {
 fn a_mounted_drive_is_read_only_past_its_file_system() {
     let machine = modelled::machine(&specification("vax780-sc780-eagle", &[]));
     let done = run_alone(&machine, ports_alone(), async |mut system| {
-        let file = system.open(DRIVE, READ_WRITE.direct(true)).await.unwrap();
+        let file = system
+            .open(DRIVE, READ_WRITE.with_direct(true))
+            .await
+            .unwrap();
         let buffer = [0; 512];
         let refused = system.write(file, &buffer).await.unwrap_err();
         assert_eq!(refused.errno(), Some(Errno::Busy));
-        let cached = system.open(DRIVE, Open::READ).await.unwrap_err();
+        let cached = system.open(DRIVE, OpenOptions::READ).await.unwrap_err();
         assert_eq!(cached.errno(), Some(Errno::NotDirect));
-        let none = system.open("/dev/drive7", Open::READ.direct(true)).await;
+        let none = system
+            .open("/dev/drive7", OpenOptions::READ.with_direct(true))
+            .await;
         assert_eq!(none.unwrap_err().errno(), Some(Errno::NoEntry));
         (system, true)
     });

@@ -5,10 +5,10 @@
 mod requests;
 mod support;
 
-use diskperf_system::host::{Clock, Control, DrivePort, Host, Ports};
+use diskperf_system::host::{CallClock, DrivePort, HostPorts, HostWorker, WorkerControl};
 use diskperf_system::{
-    EngineChoice, Errno, Error, File, Open, Operation, RingOptions, Submission, System, Whence,
-    run_ready,
+    EngineChoice, Errno, Error, File, OpenOptions, Operation, RingOptions, SeekOrigin, Submission,
+    System, run_ready,
 };
 use diskperf_timeline::{Engine, WorkerMeasure};
 use requests::{BLOCK, options, reads, request};
@@ -22,29 +22,29 @@ use support::{LoopDevice, Needs, Scratch, can_run, fill, forbid, opened};
 /// What most faults are met with under way.
 const MANY: u32 = 128;
 
-fn host(ports: Ports, stop: &Arc<AtomicBool>) -> System {
-    let control = Control {
-        stop: Arc::clone(stop),
-        ..Control::alone(true, Clock::calibrated())
+fn host(ports: HostPorts, stop: &Arc<AtomicBool>) -> System {
+    let control = WorkerControl {
+        stop_requested: Arc::clone(stop),
+        ..WorkerControl::for_single_worker(true, CallClock::new_calibrated())
     };
-    System::Host(Box::new(Host::new(ports, control)))
+    System::HostWorker(Box::new(HostWorker::new(ports, control)))
 }
 
-fn on(ports: Ports) -> System {
+fn on(ports: HostPorts) -> System {
     host(ports, &Arc::default())
 }
 
-fn directory(path: &Path) -> Ports {
-    Ports {
+fn directory(path: &Path) -> HostPorts {
+    HostPorts {
         directories: vec![opened(path)],
-        ..Ports::default()
+        ..HostPorts::default()
     }
 }
 
-fn drive(drive: DrivePort) -> Ports {
-    Ports {
-        drives: vec![drive],
-        ..Ports::default()
+fn drive(drive: DrivePort) -> HostPorts {
+    HostPorts {
+        drive_ports: vec![drive],
+        ..HostPorts::default()
     }
 }
 
@@ -61,22 +61,22 @@ fn measured(system: &mut System) -> WorkerMeasure {
 /// complete by themselves. With the end to write into.
 fn reading_nothing(stop: &Arc<AtomicBool>) -> (System, OwnedFd) {
     let (read_end, write_end) = rustix::pipe::pipe().unwrap();
-    let ports = Ports {
+    let ports = HostPorts {
         pipe_ends: vec![Some(read_end)],
-        ..Ports::default()
+        ..HostPorts::default()
     };
     let mut system = host(ports, stop);
-    let file = run_ready(system.pipe_end(0)).unwrap();
+    let file = run_ready(system.open_pipe_end(0)).unwrap();
     let ring = options(MANY, EngineChoice::IoUring);
     run_ready(system.open_ring(ring, &[file])).unwrap();
     let reads = reads(file, vec![0; MANY as usize]);
-    run_ready(system.submit(&reads)).unwrap();
+    run_ready(system.submit_requests(&reads)).unwrap();
     (system, write_end)
 }
 
 fn has_io_uring(test: &str) -> bool {
-    let mut system = on(drive(DrivePort::File("/dev/zero".into())));
-    let file = run_ready(system.open("/dev/drive0", Open::READ)).unwrap();
+    let mut system = on(drive(DrivePort::RegularFile("/dev/zero".into())));
+    let file = run_ready(system.open("/dev/drive0", OpenOptions::READ)).unwrap();
     let ring = system_ring(&mut system, file);
     if let Err(error) = &ring {
         eprintln!("SKIPPED {test}: {error}");
@@ -101,7 +101,7 @@ fn a_stop_ends_a_wait_for_what_never_completes() {
             let (mut system, _write_end) = reading_nothing(&of_worker);
             told.send(()).unwrap();
             let mut completions = Vec::new();
-            let ended = run_ready(system.reap(at_least, None, &mut completions));
+            let ended = run_ready(system.reap_requests(at_least, None, &mut completions));
             (ended, completions.len())
         });
         waits.recv().unwrap();
@@ -133,17 +133,17 @@ fn a_closed_file_is_given_up_with_its_ring() {
     let scratch = Scratch::new();
     fill(&scratch.path().join("file"), 1, 7);
     for engine in [
-        EngineChoice::Best,
+        EngineChoice::BestAvailable,
         EngineChoice::Threads,
-        EngineChoice::Worker,
+        EngineChoice::WorkerThread,
     ] {
         let mut system = on(directory(&scratch.path()));
-        let file = run_ready(system.open("/mnt0/file", Open::READ_WRITE)).unwrap();
+        let file = run_ready(system.open("/mnt0/file", OpenOptions::READ_WRITE)).unwrap();
         run_ready(system.open_ring(options(MANY, engine), &[file])).unwrap();
         let writes: Vec<Submission> = (0..MANY)
             .map(|slot| request(Operation::Write, file, slot, u64::from(slot)))
             .collect();
-        run_ready(system.submit(&writes)).unwrap();
+        run_ready(system.submit_requests(&writes)).unwrap();
         drop(system);
         let link = |entry: std::fs::DirEntry| std::fs::read_link(entry.path()).ok();
         let open = std::fs::read_dir("/proc/self/fd").unwrap();
@@ -159,20 +159,20 @@ fn each_engine_says_which_it_is() {
     fill(&scratch.path().join("file"), 1, 7);
     let mut engines = vec![
         (EngineChoice::Threads, Engine::Threads),
-        (EngineChoice::Worker, Engine::Calls),
+        (EngineChoice::WorkerThread, Engine::Calls),
     ];
     if has_io_uring("each_engine_says_which_it_is") {
-        engines.push((EngineChoice::Best, Engine::IoUring));
+        engines.push((EngineChoice::BestAvailable, Engine::IoUring));
         engines.push((EngineChoice::IoUring, Engine::IoUring));
         engines.push((EngineChoice::SqPoll, Engine::IoUringSqPoll));
     }
     for (choice, expected) in engines {
         let mut system = on(directory(&scratch.path()));
-        let file = run_ready(system.open("/mnt0/file", Open::READ)).unwrap();
+        let file = run_ready(system.open("/mnt0/file", OpenOptions::READ)).unwrap();
         run_ready(system.open_ring(options(4, choice), &[file])).unwrap();
         system.start_measuring(system.now()).unwrap();
         assert_eq!(all(&mut system, &reads(file, 0..4)), [Ok(BLOCK); 4]);
-        let load = measured(&mut system).load.unwrap();
+        let load = measured(&mut system).load_measure.unwrap();
         assert_eq!(load.engine, expected);
     }
 }
@@ -196,18 +196,19 @@ fn threads_do_it_where_a_call_of_io_uring_is_forbidden() {
             let worker = std::thread::spawn(move || {
                 forbid(call, errno);
                 let mut system = on(directory(&path));
-                let file = run_ready(system.open("/mnt0/file", Open::READ)).unwrap();
+                let file = run_ready(system.open("/mnt0/file", OpenOptions::READ)).unwrap();
                 let refused = system_ring(&mut system, file).unwrap_err();
                 assert_eq!(refused.errno(), Some(refusal), "{call}: {refused}");
-                run_ready(system.open_ring(options(4, EngineChoice::Best), &[file])).unwrap();
+                run_ready(system.open_ring(options(4, EngineChoice::BestAvailable), &[file]))
+                    .unwrap();
                 system.start_measuring(system.now()).unwrap();
                 assert_eq!(all(&mut system, &reads(file, 0..4)), [Ok(BLOCK); 4]);
-                let load = measured(&mut system).load.unwrap();
+                let load = measured(&mut system).load_measure.unwrap();
                 assert_eq!(load.engine, Engine::Threads);
-                let System::Host(host) = &system else {
+                let System::HostWorker(host) = &system else {
                     panic!()
                 };
-                let note = &host.engine_note().expect("there is a reason").text;
+                let note = &host.engine_note().expect("there is a reason").message;
                 assert!(note.contains("io_uring"), "{note}");
                 let names = [name, "io_uring_disabled"];
                 assert!(names.iter().any(|name| note.contains(name)), "{note}");
@@ -222,7 +223,7 @@ fn time_of_the_pool_is_the_worker_s() {
     let scratch = Scratch::new();
     fill(&scratch.path().join("file"), 8, 7);
     let mut system = on(directory(&scratch.path()));
-    let file = run_ready(system.open("/mnt0/file", Open::READ)).unwrap();
+    let file = run_ready(system.open("/mnt0/file", OpenOptions::READ)).unwrap();
     let ring = RingOptions {
         buffer_bytes: 1 << 20,
         ..options(4, EngineChoice::Threads)
@@ -247,33 +248,37 @@ fn time_of_the_pool_is_the_worker_s() {
     let measure = measured(&mut system);
     let own = cpu() - before;
     // 128 MiB are copied by others.
-    assert!(measure.cpu.0 > own, "{} ns, own: {own}", measure.cpu.0);
-    assert_eq!(measure.load.unwrap().read.bytes, 128 << 20);
+    assert!(
+        measure.cpu_time.0 > own,
+        "{} ns, own: {own}",
+        measure.cpu_time.0
+    );
+    assert_eq!(measure.load_measure.unwrap().read.bytes, 128 << 20);
 }
 
 #[test]
 fn a_drive_that_is_not_there_is_done_at_once() {
     const LENGTH: u64 = 10 * BLOCK as u64 + 512;
-    let mut system = on(drive(DrivePort::Null {
+    let mut system = on(drive(DrivePort::NullDrive {
         length_bytes: LENGTH,
     }));
-    let how = Open::READ_WRITE.direct(true);
+    let how = OpenOptions::READ_WRITE.with_direct(true);
     let file = run_ready(system.open("/dev/drive0", how)).unwrap();
-    assert_eq!(run_ready(system.length(file)), Ok(LENGTH));
+    assert_eq!(run_ready(system.file_length(file)), Ok(LENGTH));
     system.start_measuring(system.now()).unwrap();
     let mut buffer = [1; 8192];
     assert_eq!(
-        run_ready(system.lseek(file, -8192, Whence::End)),
+        run_ready(system.lseek(file, -8192, SeekOrigin::FileEnd)),
         Ok(LENGTH - 8192)
     );
     assert_eq!(run_ready(system.write(file, &buffer)), Ok(8192));
     assert_eq!(run_ready(system.read(file, &mut buffer)), Ok(0));
-    let before = run_ready(system.lseek(file, -1, Whence::Start)).unwrap_err();
+    let before = run_ready(system.lseek(file, -1, SeekOrigin::FileStart)).unwrap_err();
     assert_eq!(before.errno(), Some(Errno::Invalid));
-    run_ready(system.lseek(file, 0, Whence::Start)).unwrap();
+    run_ready(system.lseek(file, 0, SeekOrigin::FileStart)).unwrap();
     assert_eq!(run_ready(system.read(file, &mut buffer)), Ok(8192));
     assert_eq!(run_ready(system.fsync(file)), Ok(()));
-    run_ready(system.open_ring(options(4, EngineChoice::Best), &[file])).unwrap();
+    run_ready(system.open_ring(options(4, EngineChoice::BestAvailable), &[file])).unwrap();
     assert_eq!(
         all(&mut system, &reads(file, [0, 9, 10, 11])),
         [Ok(BLOCK), Ok(BLOCK), Ok(512), Ok(0)]
@@ -281,13 +286,13 @@ fn a_drive_that_is_not_there_is_done_at_once() {
     let others = [
         request(Operation::Write, file, 0, 0),
         request(Operation::Fsync, file, 1, 0),
-        request(Operation::Discard, file, 2, 0),
+        request(Operation::DiscardRange, file, 2, 0),
     ];
     assert_eq!(all(&mut system, &others), [Ok(BLOCK), Ok(0), Ok(0)]);
     let measure = measured(&mut system);
-    assert_eq!((measure.calls, measure.durable), (3 + 5, None));
-    let load = measure.load.unwrap();
-    assert_eq!((load.engine, load.requests()), (Engine::Null, 5));
+    assert_eq!((measure.call_count, measure.durable_time), (3 + 5, None));
+    let load = measure.load_measure.unwrap();
+    assert_eq!((load.engine, load.read_write_count()), (Engine::Null, 5));
 }
 
 #[test]
@@ -295,18 +300,18 @@ fn a_discard_leaves_a_hole() {
     let scratch = Scratch::new();
     let path = scratch.path().join("file");
     for engine in [
-        EngineChoice::Best,
+        EngineChoice::BestAvailable,
         EngineChoice::Threads,
-        EngineChoice::Worker,
+        EngineChoice::WorkerThread,
     ] {
         fill(&path, 1, 7);
         let mut system = on(directory(&scratch.path()));
-        let file = run_ready(system.open("/mnt0/file", Open::READ_WRITE)).unwrap();
+        let file = run_ready(system.open("/mnt0/file", OpenOptions::READ_WRITE)).unwrap();
         run_ready(system.open_ring(options(4, engine), &[file])).unwrap();
         system.start_measuring(system.now()).unwrap();
         let discard = Submission {
             bytes: 16 * BLOCK,
-            ..request(Operation::Discard, file, 1, 8)
+            ..request(Operation::DiscardRange, file, 1, 8)
         };
         match all(&mut system, &[discard])[..] {
             [Ok(0)] => {}
@@ -314,8 +319,11 @@ fn a_discard_leaves_a_hole() {
             [Err(Errno::NotSupported)] => return,
             ref results => panic!("{results:?}"),
         }
-        let load = measured(&mut system).load.unwrap();
-        assert_eq!((load.discard.count(), load.discard.bytes), (1, 65_536));
+        let load = measured(&mut system).load_measure.unwrap();
+        assert_eq!(
+            (load.discard.request_count(), load.discard.bytes),
+            (1, 65_536)
+        );
         let data = std::fs::read(&path).unwrap();
         assert_eq!(data.len(), 1 << 20);
         let hole = 8 * BLOCK as usize..24 * BLOCK as usize;
@@ -343,12 +351,12 @@ fn a_device_that_fails_fails_single_requests() {
     let cut = std::fs::File::options().write(true).open(&image).unwrap();
     cut.set_len(2 << 20).unwrap();
     for engine in [
-        EngineChoice::Best,
+        EngineChoice::BestAvailable,
         EngineChoice::Threads,
-        EngineChoice::Worker,
+        EngineChoice::WorkerThread,
     ] {
-        let mut system = on(drive(DrivePort::File(device.path.clone())));
-        let how = Open::READ.direct(true);
+        let mut system = on(drive(DrivePort::RegularFile(device.path.clone())));
+        let how = OpenOptions::READ.with_direct(true);
         let file = run_ready(system.open("/dev/drive0", how)).unwrap();
         run_ready(system.open_ring(options(MANY, engine), &[file])).unwrap();
         system.start_measuring(system.now()).unwrap();
@@ -364,7 +372,7 @@ fn a_device_that_fails_fails_single_requests() {
         // The ring goes on, and what failed is not counted.
         assert_eq!(all(&mut system, &reads(file, [3])), [Ok(BLOCK)]);
         let measure = measured(&mut system);
-        assert_eq!(measure.calls, u64::from(MANY) / 2 + 1);
+        assert_eq!(measure.call_count, u64::from(MANY) / 2 + 1);
     }
 }
 
@@ -375,11 +383,11 @@ fn a_file_that_cannot_be_polled_refuses_each_request() {
         return;
     }
     let ring = RingOptions {
-        poll: true,
+        polls_completions: true,
         ..options(2, EngineChoice::IoUring)
     };
-    let mut system = on(drive(DrivePort::File("/dev/zero".into())));
-    let file = run_ready(system.open("/dev/drive0", Open::READ)).unwrap();
+    let mut system = on(drive(DrivePort::RegularFile("/dev/zero".into())));
+    let file = run_ready(system.open("/dev/drive0", OpenOptions::READ)).unwrap();
     run_ready(system.open_ring(ring, &[file])).unwrap();
     let results = all(&mut system, &reads(file, [0, 1]));
     assert!(results.iter().all(|result| result.is_err()), "{results:?}");
@@ -388,9 +396,9 @@ fn a_file_that_cannot_be_polled_refuses_each_request() {
 #[test]
 #[should_panic(expected = "slot 1 is under way")]
 fn a_slot_is_not_submitted_twice() {
-    let mut system = on(drive(DrivePort::Null { length_bytes: 8192 }));
-    let file = run_ready(system.open("/dev/drive0", Open::READ)).unwrap();
-    run_ready(system.open_ring(options(2, EngineChoice::Best), &[file])).unwrap();
+    let mut system = on(drive(DrivePort::NullDrive { length_bytes: 8192 }));
+    let file = run_ready(system.open("/dev/drive0", OpenOptions::READ)).unwrap();
+    run_ready(system.open_ring(options(2, EngineChoice::BestAvailable), &[file])).unwrap();
     let read = request(Operation::Read, file, 1, 0);
-    let _ = run_ready(system.submit(&[read, read]));
+    let _ = run_ready(system.submit_requests(&[read, read]));
 }

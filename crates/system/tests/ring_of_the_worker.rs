@@ -3,9 +3,9 @@
 
 mod requests;
 
-use diskperf_system::host::{Clock, Control, Host, Ports};
+use diskperf_system::host::{CallClock, HostPorts, HostWorker, WorkerControl};
 use diskperf_system::{
-    EngineChoice, Errno, File, MapOptions, Open, Operation, RangeSteps, Submission, System,
+    EngineChoice, Errno, File, MapOptions, OpenOptions, Operation, RangeSteps, Submission, System,
     run_ready,
 };
 use requests::{BLOCK, options, request};
@@ -14,15 +14,15 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 const ENGINES: [EngineChoice; 4] = [
-    EngineChoice::Mapped(MapOptions {
+    EngineChoice::MappedFiles(MapOptions {
         is_random: false,
         drops_pages: false,
     }),
-    EngineChoice::Mapped(MapOptions {
+    EngineChoice::MappedFiles(MapOptions {
         is_random: true,
         drops_pages: true,
     }),
-    EngineChoice::Spliced,
+    EngineChoice::SplicedFiles,
     EngineChoice::Threads,
 ];
 
@@ -34,13 +34,13 @@ fn opened(folder: &Path, engine: EngineChoice) -> (System, File) {
     let mut data: Vec<u8> = (0..FILE_BLOCKS).flat_map(|n| [n; BLOCK as usize]).collect();
     data.extend([FILE_BLOCKS; BLOCK as usize / 2]);
     fs::write(folder.join("file"), data).unwrap();
-    let ports = Ports {
+    let ports = HostPorts {
         directories: vec![OwnedFd::from(fs::File::open(folder).unwrap())],
-        ..Ports::default()
+        ..HostPorts::default()
     };
-    let control = Control::alone(true, Clock::calibrated());
-    let mut system = System::Host(Box::new(Host::new(ports, control)));
-    let file = run_ready(system.open("/mnt0/file", Open::READ_WRITE)).unwrap();
+    let control = WorkerControl::for_single_worker(true, CallClock::new_calibrated());
+    let mut system = System::HostWorker(Box::new(HostWorker::new(ports, control)));
+    let file = run_ready(system.open("/mnt0/file", OpenOptions::READ_WRITE)).unwrap();
     run_ready(system.open_ring(options(2, engine), &[file])).unwrap();
     (system, file)
 }
@@ -74,8 +74,8 @@ fn what_is_read_is_in_the_file_and_what_is_written_comes_to_be_there() {
         let write = request(Operation::Write, file, 0, 2);
         assert_eq!(done(&mut system, write), Ok(BLOCK), "{engine:?}");
         let steps = RangeSteps {
-            write: true,
-            wait_after: true,
+            starts_writeback: true,
+            waits_after: true,
             ..RangeSteps::default()
         };
         let syncs = [
@@ -101,7 +101,7 @@ fn what_is_read_is_in_the_file_and_what_is_written_comes_to_be_there() {
 /// A page that the kernel cannot give is the end of a process that touches it.
 #[test]
 fn a_mapped_file_that_became_shorter_is_an_error_and_no_signal() {
-    let mapped = EngineChoice::Mapped(MapOptions::default());
+    let mapped = EngineChoice::MappedFiles(MapOptions::default());
     let folder = tempfile::tempdir().unwrap();
     let (mut system, file) = opened(folder.path(), mapped);
     let path = folder.path().join("file");

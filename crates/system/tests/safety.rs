@@ -4,7 +4,7 @@
 mod support;
 
 use diskperf_system::host::device::BlockDevice;
-use diskperf_system::host::safety::{ClaimedDevice, Refusal, claim_for_writing};
+use diskperf_system::host::safety::{ClaimedDevice, WriteRefusal, claim_for_writing};
 use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::Read;
@@ -21,7 +21,12 @@ fn device(path: &Path) -> BlockDevice {
 /// and that no byte of the device has changed. It is tried again while losetup has the
 /// device open, with which another test looks for a free one.
 #[track_caller]
-fn expect_refusal(path: &Path, named: &Path, ignore_signature: bool, parts: &[&str]) -> Refusal {
+fn expect_refusal(
+    path: &Path,
+    named: &Path,
+    ignore_signature: bool,
+    parts: &[&str],
+) -> WriteRefusal {
     let before = checksum(path);
     let refusal = support::retry(|| {
         let refusal = claim_for_writing(&device(path), named, ignore_signature)
@@ -55,7 +60,10 @@ fn claim(path: &Path, named: &Path, ignore_signature: bool) -> ClaimedDevice {
 fn expect_claim(path: &Path, named: &Path, ignore_signature: bool) {
     let before = checksum(path);
     let claimed = claim(path, named, ignore_signature);
-    assert_eq!(claimed.device().number(), device(path).number());
+    assert_eq!(
+        claimed.device().device_number(),
+        device(path).device_number()
+    );
     drop(claimed);
     assert_eq!(checksum(path), before, "a claim changed the device");
 }
@@ -71,7 +79,10 @@ fn a_blank_device_is_claimed_and_kept() {
 
     let claimed = claim(&blank.path, &blank.path, false);
     let refusal = expect_refusal(&blank.path, &blank.path, false, &["in use", "fuser"]);
-    assert!(matches!(refusal, Refusal::InUse { .. }), "{refusal:?}");
+    assert!(
+        matches!(refusal, WriteRefusal::InUseByKernel { .. }),
+        "{refusal:?}"
+    );
     drop(claimed);
     expect_claim(&blank.path, &blank.path, false);
 }
@@ -116,7 +127,7 @@ fn device_numbers_are_compared_and_not_names() {
         ];
         let refusal = expect_refusal(&ours.path, named, true, &parts);
         assert!(
-            matches!(refusal, Refusal::PermittedOtherDevice { .. }),
+            matches!(refusal, WriteRefusal::PermittedOtherDevice { .. }),
             "{refusal:?}"
         );
     }
@@ -126,7 +137,7 @@ fn device_numbers_are_compared_and_not_names() {
     ] {
         let refusal = expect_refusal(&ours.path, named, true, &[part]);
         assert!(
-            matches!(refusal, Refusal::PermittedNoDevice { .. }),
+            matches!(refusal, WriteRefusal::PermittedNoDevice { .. }),
             "{refusal:?}"
         );
     }
@@ -149,7 +160,10 @@ fn a_mounted_device_is_refused() {
 
     let parts = ["is mounted on", &mount_point, "umount"];
     let refusal = expect_refusal(&mounted.path, &mounted.path, true, &parts);
-    assert!(matches!(refusal, Refusal::Mounted { .. }), "{refusal:?}");
+    assert!(
+        matches!(refusal, WriteRefusal::MountedFilesystem { .. }),
+        "{refusal:?}"
+    );
     drop(unmount);
     expect_claim(&mounted.path, &mounted.path, true);
 }
@@ -183,7 +197,10 @@ fn a_mounted_member_of_a_btrfs_is_refused() {
     // The kernel shows such a file system under a number of no device's.
     for member in &members {
         let refusal = expect_refusal(&member.path, &member.path, true, &["is not written"]);
-        let used = matches!(refusal, Refusal::Mounted { .. } | Refusal::InUse { .. });
+        let used = matches!(
+            refusal,
+            WriteRefusal::MountedFilesystem { .. } | WriteRefusal::InUseByKernel { .. }
+        );
         assert!(used, "{refusal:?}");
     }
     drop(unmount);
@@ -208,14 +225,20 @@ fn a_swap_device_is_refused() {
         false,
         &["swap at", "--ignore-signature"],
     );
-    assert!(matches!(unused, Refusal::Signature { .. }), "{unused:?}");
+    assert!(
+        matches!(unused, WriteRefusal::HasSignature { .. }),
+        "{unused:?}"
+    );
 
     // Without a priority it is the last swap to be used.
     run("swapon", &[&swap.text()]);
     let swap_off = Undo::by(&["swapoff", &swap.text()]);
     let parts = ["is swap", "swapoff"];
     let refusal = expect_refusal(&swap.path, &swap.path, true, &parts);
-    assert!(matches!(refusal, Refusal::Swap { .. }), "{refusal:?}");
+    assert!(
+        matches!(refusal, WriteRefusal::UsedAsSwap { .. }),
+        "{refusal:?}"
+    );
     drop(swap_off);
     expect_claim(&swap.path, &swap.path, true);
 }
@@ -231,7 +254,7 @@ fn a_device_that_another_loop_device_shows_is_refused() {
     let parts = [" backs ", &above.text(), "losetup --detach"];
     let refusal = expect_refusal(&below.path, &below.path, true, &parts);
     assert!(
-        matches!(refusal, Refusal::AttachedToLoop { .. }),
+        matches!(refusal, WriteRefusal::AttachedToLoop { .. }),
         "{refusal:?}"
     );
     expect_claim(&above.path, &above.path, false);
@@ -272,7 +295,7 @@ fn a_device_whose_file_another_loop_device_shows_is_refused() {
         ];
         let refusal = expect_refusal(path, path, true, &parts);
         assert!(
-            matches!(refusal, Refusal::SharedBackingFile { .. }),
+            matches!(refusal, WriteRefusal::SharedBackingFile { .. }),
             "{refusal:?}"
         );
     }
@@ -281,7 +304,7 @@ fn a_device_whose_file_another_loop_device_shows_is_refused() {
     let parts = ["has the same backing file as", &other.text()];
     let refusal = expect_refusal(&above.path, &above.path, true, &parts);
     assert!(
-        matches!(refusal, Refusal::SharedBackingFile { .. }),
+        matches!(refusal, WriteRefusal::SharedBackingFile { .. }),
         "{refusal:?}"
     );
     drop(above);
@@ -310,7 +333,10 @@ fn a_device_that_shows_one_in_use_is_refused() {
 
     let parts = [&*below.text(), "is mounted on", &mount_point];
     let refusal = expect_refusal(&above.path, &above.path, true, &parts);
-    assert!(matches!(refusal, Refusal::Mounted { .. }), "{refusal:?}");
+    assert!(
+        matches!(refusal, WriteRefusal::MountedFilesystem { .. }),
+        "{refusal:?}"
+    );
     drop(unmount);
     expect_claim(&above.path, &above.path, true);
 }
@@ -325,7 +351,10 @@ fn a_read_only_device_is_refused() {
     fill(&image, 2, 0);
     let read_only = LoopDevice::over(&image, &["--read-only"]);
     let refusal = expect_refusal(&read_only.path, &read_only.path, true, &["is read-only"]);
-    assert!(matches!(refusal, Refusal::ReadOnly { .. }), "{refusal:?}");
+    assert!(
+        matches!(refusal, WriteRefusal::ReadOnlyDevice { .. }),
+        "{refusal:?}"
+    );
 }
 
 #[test]
@@ -349,7 +378,10 @@ fn signatures_are_refused_unless_ignored() {
         run(tool, &[options, &[&signed.text()]].concat());
         let parts = ["contains", found, "--ignore-signature"];
         let refusal = expect_refusal(&signed.path, &signed.path, false, &parts);
-        assert!(matches!(refusal, Refusal::Signature { .. }), "{refusal:?}");
+        assert!(
+            matches!(refusal, WriteRefusal::HasSignature { .. }),
+            "{refusal:?}"
+        );
         expect_claim(&signed.path, &signed.path, true);
     }
 }
@@ -380,7 +412,10 @@ fn a_partition_table_is_a_signature() {
         let disk = partitioned(&scratch, label);
         let parts = ["contains", found, "--ignore-signature"];
         let refusal = expect_refusal(&disk.path, &disk.path, false, &parts);
-        assert!(matches!(refusal, Refusal::Signature { .. }), "{refusal:?}");
+        assert!(
+            matches!(refusal, WriteRefusal::HasSignature { .. }),
+            "{refusal:?}"
+        );
         expect_claim(&disk.path, &disk.path, true);
     }
 }
@@ -394,7 +429,7 @@ fn a_disk_with_a_partition_in_use_is_refused() {
     }
     let scratch = Scratch::new();
     let disk = partitioned(&scratch, "dos");
-    let partitions = device(&disk.path).partitions().unwrap();
+    let partitions = device(&disk.path).list_partitions().unwrap();
     let [first, second] = &partitions[..] else {
         eprintln!("SKIPPED {NAME}: this kernel shows no partitions of a loop device");
         return;
@@ -420,7 +455,10 @@ fn a_disk_with_a_partition_in_use_is_refused() {
     for path in [&disk.path, first.path()] {
         let parts = [one.as_str(), "is mounted on", &mount_point];
         let refusal = expect_refusal(path, path, true, &parts);
-        assert!(matches!(refusal, Refusal::Mounted { .. }), "{refusal:?}");
+        assert!(
+            matches!(refusal, WriteRefusal::MountedFilesystem { .. }),
+            "{refusal:?}"
+        );
     }
     // Its sibling is not in the way.
     expect_claim(second.path(), second.path(), false);
@@ -431,7 +469,10 @@ fn a_disk_with_a_partition_in_use_is_refused() {
     let swap_off = Undo::by(&["swapoff", &two]);
     for path in [&disk.path, second.path()] {
         let refusal = expect_refusal(path, path, true, &[two.as_str(), "is swap"]);
-        assert!(matches!(refusal, Refusal::Swap { .. }), "{refusal:?}");
+        assert!(
+            matches!(refusal, WriteRefusal::UsedAsSwap { .. }),
+            "{refusal:?}"
+        );
     }
     drop(swap_off);
 
@@ -439,7 +480,7 @@ fn a_disk_with_a_partition_in_use_is_refused() {
     let parts = [one.as_str(), " backs ", &above.text()];
     let refusal = expect_refusal(&disk.path, &disk.path, true, &parts);
     assert!(
-        matches!(refusal, Refusal::AttachedToLoop { .. }),
+        matches!(refusal, WriteRefusal::AttachedToLoop { .. }),
         "{refusal:?}"
     );
     drop(above);
@@ -447,11 +488,17 @@ fn a_disk_with_a_partition_in_use_is_refused() {
     // The whole disk, claimed, keeps its partitions, and one of them the disk.
     let claimed = claim(&disk.path, &disk.path, true);
     let refusal = expect_refusal(first.path(), first.path(), true, &["in use"]);
-    assert!(matches!(refusal, Refusal::InUse { .. }), "{refusal:?}");
+    assert!(
+        matches!(refusal, WriteRefusal::InUseByKernel { .. }),
+        "{refusal:?}"
+    );
     drop(claimed);
     let claimed = claim(first.path(), first.path(), true);
     let refusal = expect_refusal(&disk.path, &disk.path, true, &["in use"]);
-    assert!(matches!(refusal, Refusal::InUse { .. }), "{refusal:?}");
+    assert!(
+        matches!(refusal, WriteRefusal::InUseByKernel { .. }),
+        "{refusal:?}"
+    );
     drop(claimed);
 }
 
@@ -476,7 +523,10 @@ fn a_device_held_by_device_mapper_is_refused() {
     run("dmsetup", &["create", &name, "--table", &table]);
     let remove = Undo::by(&["dmsetup", "remove", "--retry", &name]);
     let refusal = expect_refusal(&below.path, &below.path, true, &["device mapper"]);
-    assert!(matches!(refusal, Refusal::Held { .. }), "{refusal:?}");
+    assert!(
+        matches!(refusal, WriteRefusal::HeldByOtherDevice { .. }),
+        "{refusal:?}"
+    );
     drop(remove);
 }
 
@@ -490,7 +540,7 @@ fn reading_needs_no_claim() {
     fill(&image, 1, 7);
     let read_only = LoopDevice::over(&image, &["--read-only"]);
     let mut bytes = Vec::new();
-    let opened = device(&read_only.path).open(OFlags::RDONLY).unwrap();
+    let opened = device(&read_only.path).open_device(OFlags::RDONLY).unwrap();
     File::from(opened).read_to_end(&mut bytes).unwrap();
     assert_eq!(bytes.len(), 1 << 20);
     assert!(bytes.iter().all(|&byte| byte == 7));
@@ -514,12 +564,15 @@ fn a_node_that_became_another_device_is_not_opened() {
         run("mknod", &[node.to_str().unwrap(), "b", "7", &minor]);
         device(&node)
     });
-    second.open(OFlags::RDONLY).unwrap();
-    let message = first.open(OFlags::RDONLY).unwrap_err().to_string();
+    second.open_device(OFlags::RDONLY).unwrap();
+    let message = first.open_device(OFlags::RDONLY).unwrap_err().to_string();
     assert!(
         message.contains("is no longer block device 7:"),
         "{message}"
     );
     let refusal = claim_for_writing(&first, &devices[0].path, true).unwrap_err();
-    assert!(matches!(refusal, Refusal::NotOpened { .. }), "{refusal:?}");
+    assert!(
+        matches!(refusal, WriteRefusal::CannotOpen { .. }),
+        "{refusal:?}"
+    );
 }

@@ -36,7 +36,7 @@ fn expect_empty(directory: &Path) {
 
 #[track_caller]
 fn expect_abandoned(directory: &Path, expected: &[&Path]) {
-    let found = Workspace::abandoned(directory).unwrap();
+    let found = Workspace::abandoned_in(directory).unwrap();
     let found: Vec<_> = found.iter().map(|abandoned| abandoned.path()).collect();
     assert_eq!(found, expected);
 }
@@ -145,7 +145,10 @@ fn a_folder_that_was_moved_or_replaced_is_not_removed() {
             std::fs::write(path.join("file"), "text").unwrap();
         }
         let error = workspace.remove().unwrap_err();
-        assert!(matches!(error, WorkspaceError::Replaced { .. }), "{error}");
+        assert!(
+            matches!(error, WorkspaceError::FolderReplaced { .. }),
+            "{error}"
+        );
         assert!(moved.join(MARKER).exists());
         assert_eq!(path.join("file").exists(), replaced);
         std::fs::remove_dir_all(&moved).unwrap();
@@ -169,7 +172,10 @@ fn a_folder_that_was_moved_or_replaced_is_not_removed() {
     std::fs::remove_file(&marker).unwrap();
     std::fs::write(&marker, "another").unwrap();
     let error = workspace.remove().unwrap_err();
-    assert!(matches!(error, WorkspaceError::Replaced { .. }), "{error}");
+    assert!(
+        matches!(error, WorkspaceError::FolderReplaced { .. }),
+        "{error}"
+    );
     assert_eq!(std::fs::read_to_string(&marker).unwrap(), "another");
 }
 
@@ -187,7 +193,7 @@ fn hidden_files_do_not_make_a_folder_look_used() {
         std::fs::create_dir(&folder).unwrap();
         std::fs::write(folder.join(hidden), "text").unwrap();
         expect_abandoned(&target, &[&folder]);
-        for abandoned in Workspace::abandoned(&target).unwrap() {
+        for abandoned in Workspace::abandoned_in(&target).unwrap() {
             abandoned.remove().unwrap();
         }
         expect_empty(&target);
@@ -209,7 +215,7 @@ fn a_folder_that_stays_can_be_told() {
     workspace.remove().unwrap_err();
     drop(reader);
     expect_abandoned(&target, &[&folder]);
-    for abandoned in Workspace::abandoned(&target).unwrap() {
+    for abandoned in Workspace::abandoned_in(&target).unwrap() {
         abandoned.remove().unwrap();
     }
     expect_empty(&scratch.path().join("behind"));
@@ -386,7 +392,7 @@ fn a_mount_inside_keeps_the_folder_from_being_removed() {
 
     // Its owner has given up; `abandoned` unmounts first.
     std::mem::forget(unmount);
-    let found = Workspace::abandoned(&scratch.path()).unwrap();
+    let found = Workspace::abandoned_in(&scratch.path()).unwrap();
     assert_eq!(found.len(), 1);
     for abandoned in found {
         abandoned.remove().unwrap();
@@ -440,7 +446,7 @@ fn only_folders_of_dead_owners_are_abandoned() {
     expect_abandoned(&target, &expected);
 
     // Whoever looks at them first keeps others from them.
-    let held = Workspace::abandoned(&target).unwrap();
+    let held = Workspace::abandoned_in(&target).unwrap();
     let with_markers = |path: &&&Path| path.join(MARKER).exists();
     assert_eq!(expected.iter().filter(with_markers).count(), 3);
     let without: Vec<_> = expected
@@ -510,8 +516,8 @@ fn child_holds_a_fresh_file_system() {
     enter_private_mounts().unwrap();
     let workspace = Workspace::create(&child_target(), 0, |_| ()).unwrap();
     let spec: FreshSpec = "ext2:size=16M".parse().unwrap();
-    let fresh = FreshFilesystem::make(&workspace, &spec, 1 << 20).unwrap();
-    std::fs::write(fresh.directory().join("file"), "text").unwrap();
+    let fresh = FreshFilesystem::make_filesystem_image(&workspace, &spec, 1 << 20).unwrap();
+    std::fs::write(fresh.mounted_directory().join("file"), "text").unwrap();
     println!("READY {}", workspace.path().display());
     loop {
         std::thread::park();
@@ -537,7 +543,7 @@ fn a_killed_owner_leaves_only_what_is_found_and_removed() {
     expect_no_loops_in(&target);
     assert_eq!(folders_in(&target), [folder.as_path()]);
     expect_abandoned(&target, &[&folder]);
-    for abandoned in Workspace::abandoned(&target).unwrap() {
+    for abandoned in Workspace::abandoned_in(&target).unwrap() {
         abandoned.remove().unwrap();
     }
     expect_empty(&target);
@@ -557,7 +563,7 @@ fn the_kernel_may_be_first_in_cleaning_up() {
         let mut running = start_child("child_holds_a_fresh_file_system", &target);
         running.child.kill().unwrap();
         running.child.wait().unwrap();
-        for abandoned in Workspace::abandoned(&target).unwrap() {
+        for abandoned in Workspace::abandoned_in(&target).unwrap() {
             abandoned.remove().unwrap();
         }
         expect_empty(&target);
@@ -596,7 +602,7 @@ fn what_a_killed_owner_left_mounted_and_attached_is_taken_down() {
     run("mkfs.ext2", &["-q", device]);
     run("mount", &[device, mount_point.to_str().unwrap()]);
 
-    for abandoned in Workspace::abandoned(&scratch.path()).unwrap() {
+    for abandoned in Workspace::abandoned_in(&scratch.path()).unwrap() {
         abandoned.remove().unwrap();
     }
     assert_eq!(mounts_in(&folder), [""; 0]);
@@ -679,7 +685,7 @@ fn make_while_others_clean(target: &Path, rounds: u32) {
         for _ in 0..2 {
             scope.spawn(|| {
                 while !done.load(Ordering::Relaxed) {
-                    for abandoned in Workspace::abandoned(target).unwrap() {
+                    for abandoned in Workspace::abandoned_in(target).unwrap() {
                         abandoned.remove().unwrap();
                     }
                 }
@@ -724,7 +730,7 @@ fn kill_at_any_moment(target: &Path) {
         running.child.kill().unwrap();
         running.child.wait().unwrap();
     }
-    for abandoned in Workspace::abandoned(target).unwrap() {
+    for abandoned in Workspace::abandoned_in(target).unwrap() {
         abandoned.remove().unwrap();
     }
     expect_empty(target);

@@ -13,12 +13,15 @@ pub struct BlockTrace {
     /// completion.
     pub requests: Vec<BlockRequest>,
     /// Timed part of each worker, with its thread number.
-    pub workers: Vec<TimedPart>,
+    #[serde(rename = "workers")]
+    pub timed_parts: Vec<TimedPart>,
     /// Scheduler events of the workers' threads, in order of time.
-    pub switches: Vec<Switch>,
+    #[serde(rename = "switches")]
+    pub thread_switches: Vec<ThreadSwitch>,
     /// Trace events that the kernel dropped because its buffer was full. A trace with lost events
     /// supports no conclusions.
-    pub lost_events: u64,
+    #[serde(rename = "lost_events")]
+    pub lost_event_count: u64,
 }
 
 /// Operation that a block request performs on a device.
@@ -67,7 +70,8 @@ impl Operation {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockRequest {
     /// Index of the request's device in [`BlockTrace::devices`].
-    pub device: u32,
+    #[serde(rename = "device")]
+    pub device_index: u32,
     /// Operation that the block request performs.
     pub operation: Operation,
     /// First sector of the request, in sectors of 512 bytes.
@@ -75,39 +79,48 @@ pub struct BlockRequest {
     /// Length of the request in bytes.
     pub bytes: u64,
     /// Time at which the first bio of the request entered the block layer.
-    pub queued: Nanoseconds,
+    #[serde(rename = "queued")]
+    pub queued_at: Nanoseconds,
     /// Time at which the driver issued the request to the device.
-    pub issued: Nanoseconds,
+    #[serde(rename = "issued")]
+    pub issued_at: Nanoseconds,
     /// Time at which the device completed the request.
-    pub completed: Nanoseconds,
+    #[serde(rename = "completed")]
+    pub completed_at: Nanoseconds,
 }
 
 /// Timed part of one worker in a block trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimedPart {
     /// Kernel thread id of the worker.
-    pub thread: u32,
+    #[serde(rename = "thread")]
+    pub thread_id: u32,
     /// Start of the worker's timed part.
-    pub opened: Nanoseconds,
+    #[serde(rename = "opened")]
+    pub started_at: Nanoseconds,
     /// End of the worker's timed part: the return of its last call.
-    pub ended: Nanoseconds,
+    #[serde(rename = "ended")]
+    pub ended_at: Nanoseconds,
 }
 
 /// Scheduler event: a thread got, lost or gave up a processor, or became ready to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Switch {
+pub struct ThreadSwitch {
     /// Time of the scheduler event.
-    pub at: Nanoseconds,
+    #[serde(rename = "at")]
+    pub switch_time: Nanoseconds,
     /// Kernel thread id of the thread that was switched.
-    pub thread: u32,
+    #[serde(rename = "thread")]
+    pub thread_id: u32,
     /// State that the scheduler moved the thread to.
-    pub to: Scheduled,
+    #[serde(rename = "to")]
+    pub new_state: SchedulingState,
 }
 
 /// State of a thread after a scheduler event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Scheduled {
+pub enum SchedulingState {
     /// Running: the thread was given a processor.
     Running,
     /// Preempted: the thread lost the processor to another task and is still ready to run.

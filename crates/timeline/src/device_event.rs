@@ -6,9 +6,9 @@ use crate::Nanoseconds;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceEvent {
     /// Time of the event, on one clock shared by all events.
-    pub at: Nanoseconds,
+    pub event_time: Nanoseconds,
     /// Change of a request that the event reports.
-    pub step: DeviceStep,
+    pub event_step: DeviceStep,
 }
 
 /// Kind of a device event: issue, completion or loss.
@@ -24,16 +24,16 @@ pub enum DeviceStep {
         errno: u16,
     },
     /// Number of events that the observer missed.
-    Lost(u64),
+    EventsLost(u64),
 }
 
 /// Request that a device received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceRequest {
     /// Number of the request, unique within its source.
-    pub number: u64,
+    pub request_number: u64,
     /// Device index, in the numbering of the source.
-    pub device: u32,
+    pub device_index: u32,
     /// Operation that the request performs on the device.
     pub operation: DeviceOperation,
     /// Whether a process waits for the request.

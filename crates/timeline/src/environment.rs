@@ -7,9 +7,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Filesystem {
     /// Type of the file system, such as `ext4`.
-    pub kind: String,
+    #[serde(rename = "kind")]
+    pub filesystem_type: String,
     /// Source that the file system is mounted from, such as `/dev/vda`.
-    pub source: String,
+    #[serde(rename = "source")]
+    pub mount_source: String,
     /// Directory that the file system is mounted on.
     pub mount_point: String,
     /// Mount options, both of the mount and of the file system.
@@ -33,30 +35,35 @@ pub struct Device {
     /// Size of the block device in bytes.
     pub size_bytes: u64,
     /// Whether the kernel treats the device as a rotating disk.
-    pub rotational: Option<bool>,
+    #[serde(rename = "rotational")]
+    pub is_rotational: Option<bool>,
     /// I/O scheduler that the device's queue uses.
-    pub scheduler: Option<String>,
+    #[serde(rename = "scheduler")]
+    pub io_scheduler: Option<String>,
     /// Read-ahead size of the device in KiB.
     pub read_ahead_kib: Option<u64>,
     /// Maximum number of requests in the device's queue.
-    pub queue_requests: Option<u64>,
+    #[serde(rename = "queue_requests")]
+    pub queue_request_count_max: Option<u64>,
     /// Maximum size of one request to the device, in KiB.
-    pub max_request_kib: Option<u64>,
+    #[serde(rename = "max_request_kib")]
+    pub request_kib_max: Option<u64>,
     /// Write cache mode of the device: `write back` or `write through`.
-    pub write_cache: Option<String>,
+    #[serde(rename = "write_cache")]
+    pub write_cache_mode: Option<String>,
     /// Logical block size of the device in bytes: its smallest addressable unit.
     pub logical_block_bytes: Option<u64>,
     /// Physical block size of the device in bytes: the unit that it writes without a read first.
     pub physical_block_bytes: Option<u64>,
     /// Health of the device, as far as the device or its kernel reports it.
-    #[serde(default, skip_serializing_if = "Health::is_unknown")]
-    pub health: Health,
+    #[serde(default, skip_serializing_if = "DeviceHealth::is_unknown")]
+    pub health: DeviceHealth,
 }
 
 /// Health of a device. A worn or throttled device explains more of a figure than any statistic.
 /// Facts that nothing reports are absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Health {
+pub struct DeviceHealth {
     /// Firmware version of the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub firmware: Option<String>,
@@ -69,10 +76,11 @@ pub struct Health {
     pub wear_percent: Option<f64>,
     /// Media errors that the device could not correct, over its lifetime.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub media_errors: Option<u64>,
+    #[serde(rename = "media_errors")]
+    pub media_error_count: Option<u64>,
 }
 
-impl Health {
+impl DeviceHealth {
     /// Reports whether nothing is known of the device's health.
     pub fn is_unknown(&self) -> bool {
         *self == Self::default()
@@ -81,7 +89,7 @@ impl Health {
 
 /// Directory or block device that a run used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Place {
+pub struct TargetDescription {
     /// Absolute path of the directory or block device, as the user named it.
     pub path: String,
     /// File system that holds the directory; `None` for a block device.
@@ -94,11 +102,13 @@ pub struct Place {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
     /// Name and release of the kernel.
-    pub kernel: String,
+    #[serde(rename = "kernel")]
+    pub kernel_version: String,
     /// Model name of the CPU.
     pub cpu_model: String,
     /// Number of CPUs that diskperf may use.
-    pub cpus: u32,
+    #[serde(rename = "cpus")]
+    pub cpu_count: u32,
     /// Main memory of the machine in bytes.
     pub memory_bytes: u64,
     /// Load average over one minute at the start of the run.
@@ -106,5 +116,5 @@ pub struct Environment {
     /// Clock that times single calls: `tsc` or `clock_gettime`.
     pub call_clock: String,
     /// Directories and devices that the run used, in the order of the drives.
-    pub places: Vec<Place>,
+    pub places: Vec<TargetDescription>,
 }

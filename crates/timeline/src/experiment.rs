@@ -21,44 +21,59 @@ pub struct Experiment {
     /// system is the name of a catalogue entry or a file that ends in `.toml`.
     pub targets: Vec<PathBuf>,
     /// Whether all targets run at the same time, as one run.
-    pub together: bool,
+    #[serde(rename = "together")]
+    pub runs_targets_together: bool,
     /// Directory on another file system, the destination of copy programs.
-    pub other: Option<PathBuf>,
+    #[serde(rename = "other")]
+    pub second_target: Option<PathBuf>,
     /// Number of drives of a modelled system that run each program at the same time.
-    pub drives: Option<u32>,
+    #[serde(rename = "drives")]
+    pub drive_count: Option<u32>,
     /// Folder whose files replace or extend those of the built-in catalogue.
-    pub catalogue: Option<PathBuf>,
+    #[serde(rename = "catalogue")]
+    pub catalogue_path: Option<PathBuf>,
     /// Parameter changes for programs and modelled systems.
     pub settings: Vec<Setting>,
     /// Number of repetitions, in place of the protocol's.
-    pub repetitions: Option<u32>,
+    #[serde(rename = "repetitions")]
+    pub repetition_count: Option<u32>,
     /// Rule for steady state. Each program repeats until it is steady, at most `repetitions` times.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub until_steady: Option<SteadyRule>,
+    #[serde(rename = "until_steady")]
+    pub steady_rule: Option<SteadyRule>,
     /// Bytes that each program moves.
-    pub size: SizeChoice,
+    #[serde(rename = "size")]
+    pub size_choice: SizeChoice,
     /// Bytes that single programs move, by their titles, where the user chose no size. An earlier
     /// run supplies the values, so that the two runs can be compared.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub sizes: BTreeMap<String, u64>,
+    #[serde(rename = "sizes")]
+    pub size_by_program: BTreeMap<String, u64>,
     /// State of the page cache before each repetition.
-    pub cache: CacheMode,
+    #[serde(rename = "cache")]
+    pub cache_mode: CacheMode,
     /// Whether programs use the page cache even if they could bypass it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub through_cache: bool,
+    #[serde(rename = "through_cache")]
+    pub passes_cache: bool,
     /// Whether the caches of the whole machine are dropped before each repetition.
-    pub drop_all_caches: bool,
+    #[serde(rename = "drop_all_caches")]
+    pub drops_all_caches: bool,
     /// Specification of a fresh file system for each program, such as `ext4:block_bytes=1024`.
-    pub fresh: Option<String>,
+    #[serde(rename = "fresh")]
+    pub fresh_filesystem: Option<String>,
     /// Devices that the run may overwrite.
     pub destroy_data_on: Vec<PathBuf>,
     /// Whether the run may overwrite devices that carry a file-system or partition signature.
-    pub ignore_signature: bool,
+    #[serde(rename = "ignore_signature")]
+    pub ignores_signature: bool,
     /// Whether a modelled machine may use any number of events and any amount of virtual time and
     /// memory.
-    pub no_budget: bool,
+    #[serde(rename = "no_budget")]
+    pub has_no_budget: bool,
     /// Whether each call of a program is timed.
-    pub time_calls: bool,
+    #[serde(rename = "time_calls")]
+    pub times_calls: bool,
     /// Seed of every random choice in the run.
     pub seed: u64,
     /// Label that the user gives the run.
@@ -69,26 +84,26 @@ impl Default for Experiment {
     /// Returns an experiment that runs the usual suite with cold caches and times each call.
     fn default() -> Self {
         Self {
-            workload: Workload::Usual,
+            workload: Workload::DefaultSuite,
             fio_arguments: Vec::new(),
             targets: Vec::new(),
-            together: false,
-            other: None,
-            drives: None,
-            catalogue: None,
+            runs_targets_together: false,
+            second_target: None,
+            drive_count: None,
+            catalogue_path: None,
             settings: Vec::new(),
-            repetitions: None,
-            until_steady: None,
-            size: SizeChoice::Auto,
-            sizes: BTreeMap::new(),
-            cache: CacheMode::Cold,
-            through_cache: false,
-            drop_all_caches: false,
-            fresh: None,
+            repetition_count: None,
+            steady_rule: None,
+            size_choice: SizeChoice::AutomaticSize,
+            size_by_program: BTreeMap::new(),
+            cache_mode: CacheMode::Cold,
+            passes_cache: false,
+            drops_all_caches: false,
+            fresh_filesystem: None,
             destroy_data_on: Vec::new(),
-            ignore_signature: false,
-            no_budget: false,
-            time_calls: true,
+            ignores_signature: false,
+            has_no_budget: false,
+            times_calls: true,
             seed: 1983,
             label: None,
         }
@@ -98,14 +113,14 @@ impl Default for Experiment {
 impl Experiment {
     /// Returns the experiment as a run stores it; `None` if a path is not UTF-8, since JSON cannot
     /// hold it.
-    pub fn kept(&self) -> Option<Self> {
+    pub fn to_stored(&self) -> Option<Self> {
         let paths = self.targets.iter().chain(&self.destroy_data_on);
         let traces = match &self.workload {
             Workload::Replay(replay) => &replay.files[..],
             _ => &[],
         };
         let paths = paths.chain(traces);
-        let mut paths = paths.chain(&self.other).chain(&self.catalogue);
+        let mut paths = paths.chain(&self.second_target).chain(&self.catalogue_path);
         paths
             .all(|path| path.to_str().is_some())
             .then(|| self.clone())
@@ -117,9 +132,11 @@ impl Experiment {
 #[serde(rename_all = "snake_case")]
 pub enum Workload {
     /// Usual suite of the target.
-    Usual,
+    #[serde(rename = "usual")]
+    DefaultSuite,
     /// Suite or program with the given name.
-    Named(String),
+    #[serde(rename = "named")]
+    NamedSuite(String),
     /// List of steps, independent of what the suites contain today.
     Steps {
         /// Name of the suite or program that the steps came from.
@@ -130,23 +147,23 @@ pub enum Workload {
         steps: Vec<StepValues>,
     },
     /// Jobs of a fio job file.
-    JobFile(JobText),
+    JobFile(JobFileText),
     /// Replay of the requests of a block trace.
     Replay(Box<TraceReplay>),
 }
 
 impl Workload {
     /// Returns the workload for the named suite or program; the usual suite if there is no name.
-    pub fn of(name: Option<String>) -> Self {
-        name.map_or(Self::Usual, Self::Named)
+    pub fn from_suite_name(name: Option<String>) -> Self {
+        name.map_or(Self::DefaultSuite, Self::NamedSuite)
     }
 
     /// Returns the name of the suite, program, job file or trace; `None` for the usual suite, which
     /// depends on the target.
     pub fn name(&self) -> Option<&str> {
         match self {
-            Self::Usual => None,
-            Self::Named(name) | Self::Steps { name, .. } => Some(name),
+            Self::DefaultSuite => None,
+            Self::NamedSuite(name) | Self::Steps { name, .. } => Some(name),
             Self::JobFile(file) => Some(&file.name),
             Self::Replay(replay) => Some(replay.name()),
         }
@@ -155,27 +172,31 @@ impl Workload {
 
 /// Text of a fio job file together with everything that its meaning depends on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct JobText {
+pub struct JobFileText {
     /// Path of the job file. Included files are looked up relative to it.
     pub name: String,
     /// Contents of the job file.
-    pub text: String,
+    #[serde(rename = "text")]
+    pub file_text: String,
     /// Options of fio's command line given with the job file, such as `--size=1g`. They are
     /// defaults for options that the file leaves out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<String>,
     /// Contents of included files, by the names that the job file uses.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub includes: BTreeMap<String, String>,
+    #[serde(rename = "includes")]
+    pub included_files: BTreeMap<String, String>,
     /// Values of the environment variables that the job file names, as far as they are set.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub variables: BTreeMap<String, String>,
+    #[serde(rename = "variables")]
+    pub environment_variables: BTreeMap<String, String>,
     /// Value of `$pagesize` in bytes; 0 if the job file does not use it.
     pub page_bytes: u64,
     /// Value of `$mb_memory`, the machine's memory in MiB; 0 if the job file does not use it.
     pub memory_mib: u64,
     /// Value of `$ncpus`, the number of CPUs; 0 if the job file does not use it.
-    pub processors: u64,
+    #[serde(rename = "processors")]
+    pub processor_count: u64,
     /// Repetition protocol of the jobs, once a planned run has settled it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Protocol>,
@@ -191,7 +212,8 @@ pub struct StepValues {
     /// Names of the parameters that distinguish this step from the other steps of its program.
     pub distinguishing: Vec<String>,
     /// Row of the step in the suite's result table.
-    pub row: u32,
+    #[serde(rename = "row")]
+    pub table_row: u32,
     /// Group of steps that move the same number of bytes.
     pub size_group: u32,
     /// Repetition protocol of this step, if it differs from that of the other steps.
@@ -200,13 +222,15 @@ pub struct StepValues {
     /// Number of passes over the whole area, if that determines the amount of data in place of a
     /// size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub area_times: Option<u32>,
+    #[serde(rename = "area_times")]
+    pub area_pass_count: Option<u32>,
     /// Bytes that the program moves, if the step has a size of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u64>,
     /// Steps that run at the same time as this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub beside: Vec<StepValues>,
+    #[serde(rename = "beside")]
+    pub parallel_steps: Vec<StepValues>,
 }
 
 /// Choice of the number of bytes that a program moves.
@@ -215,9 +239,11 @@ pub struct StepValues {
 pub enum SizeChoice {
     /// Size found automatically. On real storage a pilot run finds the size that takes about half a
     /// second; a modelled system uses the sizes of 1983.
-    Auto,
+    #[serde(rename = "auto")]
+    AutomaticSize,
     /// Fixed number of bytes that each program moves.
-    Bytes(u64),
+    #[serde(rename = "bytes")]
+    SizeBytes(u64),
 }
 
 /// Change to a parameter or component of a program or modelled system. `program.call_bytes=512` and
@@ -230,7 +256,8 @@ pub struct Setting {
     /// Path of the parameter or component: `filesystem.block_bytes`.
     pub path: String,
     /// New value as the user wrote it: `4096`.
-    pub text: String,
+    #[serde(rename = "text")]
+    pub value_text: String,
 }
 
 /// Error for a text that is not a setting.
@@ -245,7 +272,7 @@ impl Setting {
     pub fn new(path: &str, text: &str) -> Self {
         Self {
             path: path.to_owned(),
-            text: text.to_owned(),
+            value_text: text.to_owned(),
         }
     }
 
@@ -265,14 +292,14 @@ impl Setting {
 
     /// Returns the name of the program parameter that the setting changes; `None` if it changes
     /// something else.
-    pub fn of_program(&self) -> Option<&str> {
+    pub fn program_parameter_name(&self) -> Option<&str> {
         self.path.strip_prefix("program.")
     }
 }
 
 impl std::fmt::Display for Setting {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{}={}", self.path, self.text)
+        write!(formatter, "{}={}", self.path, self.value_text)
     }
 }
 
@@ -307,8 +334,8 @@ mod tests {
     fn what_json_holds_is_read_back() {
         let experiment = Experiment {
             settings: vec![Setting::new("drive.zones", "[[1, 2]]")],
-            workload: Workload::Named("ffs83".to_owned()),
-            size: SizeChoice::Bytes(u64::MAX),
+            workload: Workload::NamedSuite("ffs83".to_owned()),
+            size_choice: SizeChoice::SizeBytes(u64::MAX),
             targets: vec!["vax780-sc780-eagle".into()],
             ..Experiment::default()
         };

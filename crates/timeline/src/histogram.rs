@@ -12,45 +12,45 @@ const LATENCY_NS_MAX: u64 = 1 << 50;
 /// Relative resolution of a latency recorder, in significant digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Precision {
-    ThreeDigits,
-    TwoDigits,
+    ThreeSignificantDigits,
+    TwoSignificantDigits,
 }
 
 impl Precision {
     fn significant_digits(self) -> u8 {
         match self {
-            Self::ThreeDigits => 3,
-            Self::TwoDigits => 2,
+            Self::ThreeSignificantDigits => 3,
+            Self::TwoSignificantDigits => 2,
         }
     }
 
     /// Returns the number of leading bits that distinguish buckets: the bits of 2 * 10^digits.
     fn bucket_bits(self) -> u32 {
         match self {
-            Self::ThreeDigits => 11,
-            Self::TwoDigits => 8,
+            Self::ThreeSignificantDigits => 11,
+            Self::TwoSignificantDigits => 8,
         }
     }
 }
 
 /// Recorder that counts call latencies in log-linear (HDR) buckets, to three significant digits, or
 /// two in a coarse one. It covers one nanosecond to thirteen days, so that no call saturates it.
-/// Only a recorder made by [`LatencyRecorder::growing`] allocates while it records.
+/// Only a recorder made by [`LatencyRecorder::new_growing`] allocates while it records.
 #[derive(Clone, Debug)]
 pub struct LatencyRecorder {
-    counts: BucketCounts,
+    bucket_counts: BucketCounts,
 }
 
 #[derive(Clone, Debug)]
 enum BucketCounts {
-    Fixed(Hdr<u64>),
+    FixedBuckets(Hdr<u64>),
     /// Numbers of calls in the buckets that were used, by the highest latency of each bucket.
-    Growing(BTreeMap<u64, u64>, Precision),
+    GrowingBuckets(BTreeMap<u64, u64>, Precision),
 }
 
 impl Default for LatencyRecorder {
     fn default() -> Self {
-        Self::with_fixed_buckets(Precision::ThreeDigits)
+        Self::with_fixed_buckets(Precision::ThreeSignificantDigits)
     }
 }
 
@@ -59,42 +59,48 @@ impl LatencyRecorder {
         let counts = Hdr::new_with_bounds(1, LATENCY_NS_MAX, precision.significant_digits())
             .expect("the bounds are constants that hdrhistogram accepts");
         Self {
-            counts: BucketCounts::Fixed(counts),
+            bucket_counts: BucketCounts::FixedBuckets(counts),
         }
     }
 
     /// Returns a recorder with two significant digits, an eighth as large, for the intervals of a
     /// time series.
-    pub fn coarse() -> Self {
-        Self::with_fixed_buckets(Precision::TwoDigits)
+    pub fn new_coarse() -> Self {
+        Self::with_fixed_buckets(Precision::TwoSignificantDigits)
     }
 
     /// Returns a recorder that allocates memory only for the latencies that it meets. It suits
     /// calls in virtual time, which do not wait for an allocation: there are many short-lived
     /// recorders, and all but some dozens of the buckets of [`Self::default`] would stay empty.
-    pub fn growing() -> Self {
+    pub fn new_growing() -> Self {
         Self {
-            counts: BucketCounts::Growing(BTreeMap::new(), Precision::ThreeDigits),
+            bucket_counts: BucketCounts::GrowingBuckets(
+                BTreeMap::new(),
+                Precision::ThreeSignificantDigits,
+            ),
         }
     }
 
     /// Returns a recorder with two significant digits that allocates memory only for the latencies
     /// that it meets.
-    pub fn coarse_growing() -> Self {
+    pub fn new_coarse_growing() -> Self {
         Self {
-            counts: BucketCounts::Growing(BTreeMap::new(), Precision::TwoDigits),
+            bucket_counts: BucketCounts::GrowingBuckets(
+                BTreeMap::new(),
+                Precision::TwoSignificantDigits,
+            ),
         }
     }
 
     /// Counts one call in the bucket of its latency.
     #[inline]
-    pub fn record(&mut self, latency: Nanoseconds) {
+    pub fn record_latency(&mut self, latency: Nanoseconds) {
         let latency_ns = latency.0.min(LATENCY_NS_MAX);
-        match &mut self.counts {
-            BucketCounts::Fixed(counts) => counts
+        match &mut self.bucket_counts {
+            BucketCounts::FixedBuckets(counts) => counts
                 .record(latency_ns)
                 .expect("the highest latency has a place"),
-            BucketCounts::Growing(counts, precision) => {
+            BucketCounts::GrowingBuckets(counts, precision) => {
                 *counts
                     .entry(bucket_latency_max(latency_ns, *precision))
                     .or_default() += 1;
@@ -104,16 +110,16 @@ impl LatencyRecorder {
 
     /// Removes all counts and keeps the memory that was allocated at the start.
     pub fn clear(&mut self) {
-        match &mut self.counts {
+        match &mut self.bucket_counts {
             // Its memory is some pages, all of which this writes.
-            BucketCounts::Fixed(counts) if counts.is_empty() => {}
-            BucketCounts::Fixed(counts) => counts.reset(),
-            BucketCounts::Growing(counts, _) => counts.clear(),
+            BucketCounts::FixedBuckets(counts) if counts.is_empty() => {}
+            BucketCounts::FixedBuckets(counts) => counts.reset(),
+            BucketCounts::GrowingBuckets(counts, _) => counts.clear(),
         }
     }
 
     /// Returns the recorded latencies as a histogram.
-    pub fn histogram(&self) -> Histogram {
+    pub fn to_histogram(&self) -> Histogram {
         let mut buckets = Vec::new();
         self.append_to(&mut buckets);
         Histogram { buckets }
@@ -125,10 +131,12 @@ impl LatencyRecorder {
         let bucket = |bucket: hdrhistogram::iterators::IterationValue<u64>| {
             (bucket.value_iterated_to(), bucket.count_at_value())
         };
-        match &self.counts {
-            BucketCounts::Fixed(counts) if counts.is_empty() => {}
-            BucketCounts::Fixed(counts) => buckets.extend(counts.iter_recorded().map(bucket)),
-            BucketCounts::Growing(counts, _) => {
+        match &self.bucket_counts {
+            BucketCounts::FixedBuckets(counts) if counts.is_empty() => {}
+            BucketCounts::FixedBuckets(counts) => {
+                buckets.extend(counts.iter_recorded().map(bucket))
+            }
+            BucketCounts::GrowingBuckets(counts, _) => {
                 buckets.extend(counts.iter().map(|(highest, count)| (*highest, *count)));
             }
         }
@@ -165,21 +173,23 @@ impl Histogram {
     }
 
     /// Returns the number of calls in the histogram.
-    pub fn count(&self) -> u64 {
+    pub fn latency_count(&self) -> u64 {
         self.buckets.iter().map(|(_, count)| count).sum()
     }
 
     /// Reports whether the histogram has enough calls for a percentile (0 to 100). With fewer than
     /// 1 / (1 - p) calls, such as 1,000 for 99.9, the percentile equals the longest latency.
-    pub fn tells(&self, percentile: f64) -> bool {
+    pub fn can_estimate(&self, percentile: f64) -> bool {
         // 100 - 99.99 is not exact.
-        self.count() as f64 * (100.0 - percentile) >= 99.999
+        self.latency_count() as f64 * (100.0 - percentile) >= 99.999
     }
 
     /// Returns the smallest latency that at least `percentile` (0 to 100) of the calls do not
     /// exceed; zero if there are no calls.
     pub fn percentile(&self, percentile: f64) -> Nanoseconds {
-        let wanted = (self.count() as f64 * percentile / 100.0).ceil().max(1.0);
+        let wanted = (self.latency_count() as f64 * percentile / 100.0)
+            .ceil()
+            .max(1.0);
         let mut seen = 0;
         for (latency_ns, count) in &self.buckets {
             seen += count;
@@ -187,7 +197,7 @@ impl Histogram {
                 return Nanoseconds(*latency_ns);
             }
         }
-        self.max()
+        self.latency_max()
     }
 
     /// Reports whether the histogram has no calls.
@@ -202,11 +212,11 @@ impl Histogram {
             .iter()
             .map(|(latency_ns, count)| *latency_ns as f64 * *count as f64)
             .sum();
-        sum / self.count().max(1) as f64
+        sum / self.latency_count().max(1) as f64
     }
 
     /// Returns the shortest latency; zero if there are no calls.
-    pub fn min(&self) -> Nanoseconds {
+    pub fn latency_min(&self) -> Nanoseconds {
         Nanoseconds(
             self.buckets
                 .first()
@@ -215,7 +225,7 @@ impl Histogram {
     }
 
     /// Returns the longest latency; zero if there are no calls.
-    pub fn max(&self) -> Nanoseconds {
+    pub fn latency_max(&self) -> Nanoseconds {
         Nanoseconds(self.buckets.last().map_or(0, |(latency_ns, _)| *latency_ns))
     }
 
@@ -267,10 +277,10 @@ mod tests {
         let mut recorder = LatencyRecorder::default();
         let ten_hours = 36_000_000_000_000;
         for latency in [1, 2, 1000, ten_hours] {
-            recorder.record(Nanoseconds(latency));
+            recorder.record_latency(Nanoseconds(latency));
         }
-        let histogram = recorder.histogram();
-        assert_eq!(histogram.count(), 4);
+        let histogram = recorder.to_histogram();
+        assert_eq!(histogram.latency_count(), 4);
         assert_eq!(histogram.percentile(25.0).0, 1);
         assert_eq!(histogram.percentile(50.0).0, 2);
         let error = histogram.percentile(99.99).0 as f64 / ten_hours as f64 - 1.0;
@@ -281,29 +291,39 @@ mod tests {
     fn a_percentile_takes_calls_to_tell() {
         for (percentile, least) in [(50.0, 2), (90.0, 10), (99.0, 100), (99.99, 10_000)] {
             let of = |calls: u64| -> Histogram { (1..=calls).map(Nanoseconds).collect() };
-            assert!(!of(least - 1).tells(percentile), "{percentile}");
+            assert!(!of(least - 1).can_estimate(percentile), "{percentile}");
             let enough = of(least);
-            assert!(enough.tells(percentile), "{percentile}");
-            assert!(enough.percentile(percentile) < enough.max(), "{percentile}");
+            assert!(enough.can_estimate(percentile), "{percentile}");
+            assert!(
+                enough.percentile(percentile) < enough.latency_max(),
+                "{percentile}"
+            );
         }
     }
 
     #[test]
     fn one_that_grows_counts_the_same() {
-        let fine = (LatencyRecorder::default(), LatencyRecorder::growing());
-        let coarse = (LatencyRecorder::coarse(), LatencyRecorder::coarse_growing());
+        let fine = (LatencyRecorder::default(), LatencyRecorder::new_growing());
+        let coarse = (
+            LatencyRecorder::new_coarse(),
+            LatencyRecorder::new_coarse_growing(),
+        );
         for (mut fixed, mut growing) in [fine, coarse] {
             for round in 0..2 {
                 for power in 0..64 {
                     let latency = Nanoseconds((1_u64 << power) + 977 * round);
-                    fixed.record(latency);
-                    growing.record(latency);
+                    fixed.record_latency(latency);
+                    growing.record_latency(latency);
                 }
-                assert_eq!(fixed.histogram(), growing.histogram(), "round {round}");
+                assert_eq!(
+                    fixed.to_histogram(),
+                    growing.to_histogram(),
+                    "round {round}"
+                );
                 fixed.clear();
                 growing.clear();
-                assert_eq!(fixed.histogram(), Histogram::new());
-                assert_eq!(growing.histogram(), Histogram::new());
+                assert_eq!(fixed.to_histogram(), Histogram::new());
+                assert_eq!(growing.to_histogram(), Histogram::new());
             }
         }
     }
@@ -312,9 +332,9 @@ mod tests {
     fn a_coarse_one_errs_by_less_than_a_hundredth() {
         for power in 0..50 {
             let latency = (1_u64 << power) + (1 << power) / 3;
-            let mut recorder = LatencyRecorder::coarse();
-            recorder.record(Nanoseconds(latency));
-            let error = recorder.histogram().max().0 as f64 / latency as f64 - 1.0;
+            let mut recorder = LatencyRecorder::new_coarse();
+            recorder.record_latency(Nanoseconds(latency));
+            let error = recorder.to_histogram().latency_max().0 as f64 / latency as f64 - 1.0;
             assert!((0.0..0.01).contains(&error), "{latency}: {error}");
         }
     }
@@ -328,12 +348,12 @@ mod tests {
         );
         for i in 0..10_000_u64 {
             let half = if i % 2 == 0 { &mut even } else { &mut odd };
-            half.record(Nanoseconds(i * i));
-            all.record(Nanoseconds(i * i));
+            half.record_latency(Nanoseconds(i * i));
+            all.record_latency(Nanoseconds(i * i));
         }
-        let mut merged = even.histogram();
-        merged.merge(&odd.histogram());
-        assert_eq!(merged, all.histogram());
+        let mut merged = even.to_histogram();
+        merged.merge(&odd.to_histogram());
+        assert_eq!(merged, all.to_histogram());
         let text = serde_json::to_string(&merged).unwrap();
         assert_eq!(serde_json::from_str::<Histogram>(&text).unwrap(), merged);
     }
@@ -342,7 +362,7 @@ mod tests {
     fn of_no_calls_everything_is_zero() {
         let none = Histogram::new();
         assert_eq!(
-            (none.count(), none.min(), none.max()),
+            (none.latency_count(), none.latency_min(), none.latency_max()),
             (0, Nanoseconds(0), Nanoseconds(0))
         );
         assert_eq!(

@@ -44,7 +44,8 @@ pub enum Interference {
         is_khz: u64,
     },
     /// I/O of other processes on the device, measured as bytes beyond those of the program.
-    OtherIo {
+    #[serde(rename = "other_io")]
+    ForeignIo {
         /// Name of the device in sysfs, such as `vda`.
         device: String,
         /// Bytes that others read from the device, beyond the program's own reads.
@@ -54,7 +55,8 @@ pub enum Interference {
         written_bytes: u64,
     },
     /// Memory pressure: some process of the machine waited for memory.
-    MemoryShort {
+    #[serde(rename = "memory_short")]
+    MemoryPressure {
         /// Microseconds during which at least one thread waited for memory.
         stalled_us: u64,
         /// Time of memory pressure as a share of the elapsed time.
@@ -65,7 +67,8 @@ pub enum Interference {
         swapped_bytes: u64,
     },
     /// Memory that other processes allocated during the timed part.
-    MemoryTaken {
+    #[serde(rename = "memory_taken")]
+    MemoryAllocatedByOthers {
         /// Bytes allocated beyond the needs of the program's own calls.
         bytes: u64,
     },
@@ -82,7 +85,8 @@ pub enum Interference {
     },
     /// Stop: the process neither ran nor was ready to run, because it or the whole machine was
     /// stopped.
-    Stopped {
+    #[serde(rename = "stopped")]
+    ProcessStopped {
         /// Microseconds for which the process was stopped.
         stopped_us: u64,
         /// Stopped time as a share of the elapsed time.
@@ -92,55 +96,55 @@ pub enum Interference {
 
 impl Interference {
     /// Returns the name of the interference kind in JSON.
-    pub fn kind(&self) -> &'static str {
+    pub fn kind_name(&self) -> &'static str {
         match self {
             Self::ProcessorWait { .. } => "processor_wait",
             Self::ProcessorBusy { .. } => "processor_busy",
             Self::ProcessorStolen { .. } => "processor_stolen",
             Self::ProcessorThrottled { .. } => "processor_throttled",
             Self::FrequencyLimit { .. } => "frequency_limit",
-            Self::OtherIo { .. } => "other_io",
-            Self::MemoryShort { .. } => "memory_short",
-            Self::MemoryTaken { .. } => "memory_taken",
+            Self::ForeignIo { .. } => "other_io",
+            Self::MemoryPressure { .. } => "memory_short",
+            Self::MemoryAllocatedByOthers { .. } => "memory_taken",
             Self::SettingChanged { .. } => "setting_changed",
-            Self::Stopped { .. } => "stopped",
+            Self::ProcessStopped { .. } => "stopped",
         }
     }
 
     /// Returns the share of time that the interference took; `None` for kinds that are not measured
     /// as a share.
-    pub fn share(&self) -> Option<f64> {
+    pub fn disturbed_share(&self) -> Option<f64> {
         match self {
             Self::ProcessorWait { share, .. }
             | Self::ProcessorStolen { share, .. }
-            | Self::MemoryShort { share, .. }
-            | Self::Stopped { share, .. } => Some(*share),
+            | Self::MemoryPressure { share, .. }
+            | Self::ProcessStopped { share, .. } => Some(*share),
             Self::ProcessorBusy { .. }
             | Self::ProcessorThrottled { .. }
             | Self::FrequencyLimit { .. }
-            | Self::OtherIo { .. }
-            | Self::MemoryTaken { .. }
+            | Self::ForeignIo { .. }
+            | Self::MemoryAllocatedByOthers { .. }
             | Self::SettingChanged { .. } => None,
         }
     }
 
     /// Returns a measure of severity that ranks two interferences of the same kind: a share, a
     /// count or bytes.
-    pub fn weight(&self) -> f64 {
+    pub fn severity(&self) -> f64 {
         match self {
             Self::ProcessorWait { share, .. }
             | Self::ProcessorStolen { share, .. }
-            | Self::MemoryShort { share, .. }
-            | Self::Stopped { share, .. } => *share,
+            | Self::MemoryPressure { share, .. }
+            | Self::ProcessStopped { share, .. } => *share,
             Self::ProcessorBusy { threads: count } | Self::ProcessorThrottled { times: count } => {
                 *count as f64
             }
-            Self::OtherIo {
+            Self::ForeignIo {
                 read_bytes,
                 written_bytes,
                 ..
             } => *read_bytes as f64 + *written_bytes as f64,
-            Self::MemoryTaken { bytes } => *bytes as f64,
+            Self::MemoryAllocatedByOthers { bytes } => *bytes as f64,
             Self::FrequencyLimit { is_khz, .. } => -(*is_khz as f64),
             Self::SettingChanged { .. } => 0.0,
         }
@@ -178,7 +182,7 @@ impl fmt::Display for Interference {
                 was_khz / 1000,
                 is_khz / 1000
             ),
-            Self::OtherIo {
+            Self::ForeignIo {
                 device,
                 read_bytes,
                 written_bytes,
@@ -200,7 +204,7 @@ impl fmt::Display for Interference {
                     format_rounded_size(*written)
                 ),
             },
-            Self::MemoryShort {
+            Self::MemoryPressure {
                 share,
                 scanned_bytes,
                 swapped_bytes,
@@ -212,7 +216,7 @@ impl fmt::Display for Interference {
                 format_rounded_size(*scanned_bytes),
                 format_rounded_size(*swapped_bytes)
             ),
-            Self::MemoryTaken { bytes } => {
+            Self::MemoryAllocatedByOthers { bytes } => {
                 write!(
                     formatter,
                     "other processes took {} of memory",
@@ -228,7 +232,7 @@ impl fmt::Display for Interference {
                 formatter,
                 "{setting} of {device} is {is}, and was {was} when the run began"
             ),
-            Self::Stopped { stopped_us, share } => write!(
+            Self::ProcessStopped { stopped_us, share } => write!(
                 formatter,
                 "stopped for {} ms, {} of the time",
                 stopped_us / 1000,
@@ -286,7 +290,7 @@ mod tests {
                 "the highest frequency of a processor changed from 3200 to 800 MHz",
             ),
             (
-                Interference::OtherIo {
+                Interference::ForeignIo {
                     device: device(),
                     read_bytes: 0,
                     written_bytes: (210 << 20) + 5,
@@ -294,7 +298,7 @@ mod tests {
                 "other I/O on vda, 210 MiB written",
             ),
             (
-                Interference::MemoryTaken { bytes: 300 << 20 },
+                Interference::MemoryAllocatedByOthers { bytes: 300 << 20 },
                 "other processes took 300 MiB of memory",
             ),
             (
@@ -307,7 +311,7 @@ mod tests {
                 "read_ahead_kb of vda is 0, and was 128 when the run began",
             ),
             (
-                Interference::Stopped {
+                Interference::ProcessStopped {
                     stopped_us: 310_400,
                     share: 0.75,
                 },
@@ -316,7 +320,7 @@ mod tests {
         ] {
             assert_eq!(one.to_string(), text);
             let json = serde_json::to_value(&one).unwrap();
-            assert_eq!(json["kind"], one.kind());
+            assert_eq!(json["kind"], one.kind_name());
             assert_eq!(serde_json::from_value::<Interference>(json).unwrap(), one);
         }
     }

@@ -8,16 +8,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Ledger {
-    entries: Vec<Entry>,
+    entries: Vec<LedgerEntry>,
 }
 
 /// Entry of a ledger: one stage and the time spent in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct LedgerEntry {
     /// Stage that spent the time.
     pub stage: Stage,
     /// Time spent in the stage.
-    pub ns: Nanoseconds,
+    #[serde(rename = "ns")]
+    pub duration: Nanoseconds,
 }
 
 impl Ledger {
@@ -28,16 +29,16 @@ impl Ledger {
             .into_iter()
             .zip(table)
             .filter(|(_, ns)| **ns > 0)
-            .map(|(stage, ns)| Entry {
+            .map(|(stage, ns)| LedgerEntry {
                 stage,
-                ns: Nanoseconds(*ns),
+                duration: Nanoseconds(*ns),
             })
             .collect();
         Self { entries }
     }
 
     /// Returns the ledger's entries in the order of the stages.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[LedgerEntry] {
         &self.entries
     }
 
@@ -47,14 +48,14 @@ impl Ledger {
     }
 
     /// Returns the time booked to a stage.
-    pub fn stage(&self, stage: Stage) -> Nanoseconds {
+    pub fn stage_duration(&self, stage: Stage) -> Nanoseconds {
         let booked = self.entries.iter().filter(|entry| entry.stage == stage);
-        booked.map(|entry| entry.ns).sum()
+        booked.map(|entry| entry.duration).sum()
     }
 
     /// Returns the sum of all booked time.
-    pub fn total(&self) -> Nanoseconds {
-        self.entries.iter().map(|entry| entry.ns).sum()
+    pub fn total_duration(&self) -> Nanoseconds {
+        self.entries.iter().map(|entry| entry.duration).sum()
     }
 }
 
@@ -76,7 +77,7 @@ mod tests {
         table[Stage::Seek.index()] = 7;
         let ledger = Ledger::from_table(&table);
         assert_eq!(ledger.entries().len(), 2);
-        assert_eq!(ledger.stage(Stage::Seek), Nanoseconds(7));
-        assert_eq!(ledger.total(), Nanoseconds(12));
+        assert_eq!(ledger.stage_duration(Stage::Seek), Nanoseconds(7));
+        assert_eq!(ledger.total_duration(), Nanoseconds(12));
     }
 }

@@ -25,31 +25,34 @@ pub mod verified;
 pub mod window;
 
 pub use block::BlockTrace;
-pub use check::Impossible;
+pub use check::ImpossibleValue;
 pub use device_event::{DeviceEvent, DeviceOperation, DeviceRequest, DeviceStep};
-pub use environment::{Device, Environment, Filesystem, Health, Place};
+pub use environment::{Device, DeviceHealth, Environment, Filesystem, TargetDescription};
 pub use experiment::{
-    Experiment, JobText, Setting, SettingError, SizeChoice, StepValues, Workload,
+    Experiment, JobFileText, Setting, SettingError, SizeChoice, StepValues, Workload,
 };
 pub use histogram::{Histogram, LatencyRecorder};
 pub use interference::Interference;
 pub use ledger::Ledger;
 pub use load::{Engine, LoadMeasure, OperationMeasure, SeriesPoint};
-pub use printable::{printable, printable_line};
-pub use protocol::{CacheMode, Protocol, Statistic, SteadyRule, SteadyRuleError};
+pub use printable::{escape_unprintable, escape_unprintable_line};
+pub use protocol::{CacheMode, Protocol, SteadyRule, SteadyRuleError, SummaryStatistic};
 pub use repetition::{
-    Block, ControllerCache, DeviceRequests, DeviceTraffic, MediaCache, Repetition, Residency,
-    WorkerFailure, WorkerMeasure,
+    ControllerCache, DeviceRequests, DeviceTraffic, InterleavedBlock, MediaCache, Repetition,
+    Residency, WorkerFailure, WorkerMeasure,
 };
 pub use replay::{
     ReplayAddresses, ReplayPace, TraceFacts, TraceFile, TraceOperation, TraceReading, TraceReplay,
 };
 pub use run::{
-    Arm, FRESH_NOTE, Interleaved, Modelled, Overhead, ProgramResult, Run, RunState, World,
+    ComparisonVariant, FRESH_NOTE_PREFIX, InterleavedRun, MeasuredWorld, ModelInformation,
+    Overhead, ProgramResult, Run, RunState,
 };
-pub use title::Titled;
+pub use title::ResultTitle;
 pub use trace::Trace;
-pub use verified::Verified;
-pub use window::Window;
+pub use verified::VerifiedBlocks;
+pub use window::SteadyWindow;
 
-pub use diskperf_spans::{Deadline, DieBusy, FlashTraffic, Nanoseconds, Request, Span, Stage};
+pub use diskperf_spans::{
+    Deadline, DieBusy, FlashTraffic, Nanoseconds, RequestTimeline, Span, Stage,
+};

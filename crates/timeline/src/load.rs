@@ -5,7 +5,7 @@ pub(crate) mod compact;
 
 use crate::Nanoseconds;
 use crate::histogram::Histogram;
-use crate::verified::Verified;
+use crate::verified::VerifiedBlocks;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -37,7 +37,8 @@ pub struct LoadMeasure {
     /// Mechanism that submitted the worker's requests.
     pub engine: Engine,
     /// Maximum number of the worker's requests in flight.
-    pub depth: u32,
+    #[serde(rename = "depth")]
+    pub queue_depth: u32,
     /// Measure of read requests.
     #[serde(default, skip_serializing_if = "OperationMeasure::is_empty")]
     pub read: OperationMeasure,
@@ -69,31 +70,39 @@ pub struct LoadMeasure {
     pub unlink: OperationMeasure,
     /// Delay of each request's issue after its intended time, in open loop only.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "optional")]
-    pub lag: Option<Histogram>,
+    #[serde(rename = "lag")]
+    pub arrival_lag: Option<Histogram>,
     /// Requests that were issued late because all slots were in use, in open loop only.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub held_up: u64,
+    #[serde(rename = "held_up")]
+    pub slot_wait_count: u64,
     /// Largest number of requests that were in flight, for programs that record it.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub deepest: u64,
+    #[serde(rename = "deepest")]
+    pub in_flight_max: u64,
     /// Requests that had arrived and were not complete at the end, in open loop only. The responses
     /// include them with the time that they had waited until then.
     #[serde(default)]
-    pub unfinished: u64,
+    #[serde(rename = "unfinished")]
+    pub unfinished_count: u64,
     /// Requests that failed with errors that the program ignores. No other count includes them.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub errors: u64,
+    #[serde(rename = "errors")]
+    pub ignored_error_count: u64,
     /// Errno of the first ignored error; 0 if there was none.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub first_error: u64,
-    /// Time series in intervals of [`LoadMeasure::interval`] from the start of the timed part. The
+    #[serde(rename = "first_error")]
+    pub first_ignored_errno: u64,
+    /// Time series in intervals of [`LoadMeasure::series_interval`] from the start of the timed part. The
     /// last interval may be shorter.
     #[serde(default)]
-    pub series: Vec<SeriesPoint>,
+    #[serde(rename = "series")]
+    pub time_series: Vec<SeriesPoint>,
     /// Length of an interval of the time series. In a long series it is a multiple of the length
     /// that was requested.
     #[serde(default)]
-    pub interval: Nanoseconds,
+    #[serde(rename = "interval")]
+    pub series_interval: Nanoseconds,
     /// Note on the engine, if requests were not submitted in the best way; for example, that a
     /// thread pool replaced io_uring.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -105,7 +114,8 @@ pub struct LoadMeasure {
     /// Counts of blocks that the worker read back and compared with the written data, for a program
     /// that verifies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verified: Option<Verified>,
+    #[serde(rename = "verified")]
+    pub verified_blocks: Option<VerifiedBlocks>,
 }
 
 /// Measure of one worker's requests of one operation.
@@ -116,55 +126,64 @@ pub struct OperationMeasure {
     /// Response times, from the start of a request (in open loop its intended start) until its
     /// completion was reaped. The histogram's count is the number of requests.
     #[serde(with = "compact")]
-    pub response: Histogram,
+    #[serde(rename = "response")]
+    pub response_times: Histogram,
     /// Submission times, from the start to the return of the call that submitted the request. The
     /// caller is blocked for this part of `response`.
     #[serde(with = "compact")]
-    pub submit: Histogram,
+    #[serde(rename = "submit")]
+    pub submit_call_times: Histogram,
     /// Completion times, from the return of the submitting call until the completion of each
     /// request was reaped; a part of `response`. Runs of early versions have none.
     #[serde(default, with = "compact", skip_serializing_if = "Histogram::is_empty")]
-    pub completion: Histogram,
+    #[serde(rename = "completion")]
+    pub completion_times: Histogram,
     /// Time from the start of the first operation to the end of the last, for a program that makes
     /// its operations one kind after the other. It is 0 if the program mixes all kinds.
     #[serde(default, skip_serializing_if = "Nanoseconds::is_zero")]
-    pub span: Nanoseconds,
+    #[serde(rename = "span")]
+    pub elapsed_span: Nanoseconds,
 }
 
 /// One interval of the time series. It counts the requests that completed in the interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SeriesPoint {
     /// Read requests that completed in the interval.
-    pub reads: u64,
+    #[serde(rename = "reads")]
+    pub read_count: u64,
     /// Bytes returned by the read requests that completed in the interval.
     pub read_bytes: u64,
     /// Write requests that completed in the interval.
-    pub writes: u64,
+    #[serde(rename = "writes")]
+    pub write_count: u64,
     /// Name operations that completed in the interval: file creations, stat(2), rename(2) and
     /// unlink(2).
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub name_calls: u64,
+    #[serde(rename = "name_calls")]
+    pub name_call_count: u64,
     /// Transactions that completed in the interval, for programs that have them.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub commits: u64,
+    #[serde(rename = "commits")]
+    pub commit_count: u64,
     /// Bytes written in the interval.
     pub written_bytes: u64,
     /// Response times of the interval's transactions, or of all other requests if the program has
     /// no transactions. They have two significant digits.
     #[serde(with = "compact")]
-    pub response: Histogram,
+    #[serde(rename = "response")]
+    pub response_times: Histogram,
 }
 
 impl LoadMeasure {
     /// Returns the number of reads and writes.
-    pub fn requests(&self) -> u64 {
-        self.read.count() + self.write.count()
+    pub fn read_write_count(&self) -> u64 {
+        self.read.request_count() + self.write.request_count()
     }
 
     /// Returns the operations that the client waits for, which determine the program's rate and
     /// response times. They are its transactions if it has any; else reads and writes; else name
     /// operations; else syncs and discards.
-    pub fn counted(&self) -> Vec<&OperationMeasure> {
+    pub fn awaited_operations(&self) -> Vec<&OperationMeasure> {
         let ranks = [
             vec![&self.commit],
             vec![&self.read, &self.write],
@@ -177,32 +196,35 @@ impl LoadMeasure {
     }
 
     /// Returns the number of name operations: file creations, stat(2), rename(2) and unlink(2).
-    pub fn name_calls(&self) -> u64 {
+    pub fn name_call_count(&self) -> u64 {
         let kinds = [&self.create, &self.stat, &self.rename, &self.unlink];
-        kinds.iter().map(|kind| kind.count()).sum()
+        kinds.iter().map(|kind| kind.request_count()).sum()
     }
 
     /// Returns the number of requests that determine the program's rate.
-    pub fn count(&self) -> u64 {
-        self.counted().iter().map(|one| one.count()).sum()
+    pub fn awaited_request_count(&self) -> u64 {
+        self.awaited_operations()
+            .iter()
+            .map(|one| one.request_count())
+            .sum()
     }
 
     /// Returns the time series with `intervals` neighbouring intervals merged into each point. The
     /// last point may cover fewer.
-    pub fn drawn_together(&self, intervals: usize) -> Cow<'_, [SeriesPoint]> {
+    pub fn merge_intervals(&self, intervals: usize) -> Cow<'_, [SeriesPoint]> {
         if intervals <= 1 {
-            return Cow::Borrowed(&self.series);
+            return Cow::Borrowed(&self.time_series);
         }
         let together = |some: &[SeriesPoint]| {
             let mut all = SeriesPoint::default();
             some.iter().for_each(|one| all.merge(one));
             all
         };
-        self.series.chunks(intervals).map(together).collect()
+        self.time_series.chunks(intervals).map(together).collect()
     }
 
     /// Returns the measure of every operation with the operation's name.
-    pub fn operations(&self) -> [(&'static str, &OperationMeasure); 9] {
+    pub fn named_operations(&self) -> [(&'static str, &OperationMeasure); 9] {
         [
             ("create", &self.create),
             ("stat", &self.stat),
@@ -219,19 +241,19 @@ impl LoadMeasure {
 
 impl SeriesPoint {
     /// Returns the number of requests that completed in the interval.
-    pub fn requests(&self) -> u64 {
-        self.reads + self.writes + self.name_calls
+    pub fn request_count(&self) -> u64 {
+        self.read_count + self.write_count + self.name_call_count
     }
 
     /// Adds the counts and response times of another interval.
     pub fn merge(&mut self, other: &Self) {
-        self.reads += other.reads;
+        self.read_count += other.read_count;
         self.read_bytes += other.read_bytes;
-        self.writes += other.writes;
-        self.name_calls += other.name_calls;
-        self.commits += other.commits;
+        self.write_count += other.write_count;
+        self.name_call_count += other.name_call_count;
+        self.commit_count += other.commit_count;
         self.written_bytes += other.written_bytes;
-        self.response.merge(&other.response);
+        self.response_times.merge(&other.response_times);
     }
 }
 
@@ -242,17 +264,17 @@ impl OperationMeasure {
     }
 
     /// Returns the number of requests of this operation.
-    pub fn count(&self) -> u64 {
-        self.response.count()
+    pub fn request_count(&self) -> u64 {
+        self.response_times.latency_count()
     }
 
     /// Adds the measure of another worker's requests of the same operation.
     pub fn merge(&mut self, other: &Self) {
         self.bytes += other.bytes;
-        self.response.merge(&other.response);
-        self.submit.merge(&other.submit);
-        self.completion.merge(&other.completion);
-        self.span = self.span.max(other.span);
+        self.response_times.merge(&other.response_times);
+        self.submit_call_times.merge(&other.submit_call_times);
+        self.completion_times.merge(&other.completion_times);
+        self.elapsed_span = self.elapsed_span.max(other.elapsed_span);
     }
 }
 

@@ -11,20 +11,20 @@ use std::borrow::Cow;
 ///
 /// A JSON document keeps its value: such characters occur only in its strings, where the escape
 /// means the character.
-pub fn printable(text: &str) -> Cow<'_, str> {
+pub fn escape_unprintable(text: &str) -> Cow<'_, str> {
     escape_unless(text, |character, next| {
         character == '\n' || (character == '\r' && next == Some('\n'))
     })
 }
 
 /// Returns text made printable on one line, for a table cell or a name within a sentence.
-pub fn printable_line(text: &str) -> Cow<'_, str> {
+pub fn escape_unprintable_line(text: &str) -> Cow<'_, str> {
     escape_unless(text, |_, _| false)
 }
 
 /// Reports whether a character is an instruction to a terminal instead of text: a control
 /// character, a line end, or a character that changes the order of others.
-pub fn is_instruction(character: char) -> bool {
+pub fn is_terminal_instruction(character: char) -> bool {
     character.is_control()
         || matches!(
             character,
@@ -40,7 +40,7 @@ pub fn is_instruction(character: char) -> bool {
 
 /// Reports whether a character is invisible, or only joins its neighbours. A name with such a
 /// character looks like the name without it. Spaces do not count.
-pub fn is_invisible(character: char) -> bool {
+pub fn is_invisible_character(character: char) -> bool {
     matches!(
         character,
         '\u{00ad}'
@@ -65,13 +65,13 @@ pub fn is_invisible(character: char) -> bool {
 /// Escapes the instruction characters for which `is_kept` is false. `is_kept` receives the character
 /// and its successor.
 fn escape_unless(text: &str, is_kept: impl Fn(char, Option<char>) -> bool) -> Cow<'_, str> {
-    if !text.chars().any(is_instruction) {
+    if !text.chars().any(is_terminal_instruction) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
     let mut characters = text.chars().peekable();
     while let Some(character) = characters.next() {
-        if is_instruction(character) && !is_kept(character, characters.peek().copied()) {
+        if is_terminal_instruction(character) && !is_kept(character, characters.peek().copied()) {
             out += &format!("\\u{:04x}", u32::from(character));
         } else {
             out.push(character);
@@ -109,9 +109,13 @@ mod tests {
             ),
             ("\t\u{feff}", "\\u0009\\ufeff", "\\u0009\\ufeff"),
         ] {
-            assert_eq!(printable(text), all, "{text:?}");
-            assert_eq!(printable_line(text), line, "{text:?}");
-            assert_eq!(printable(&printable(text)), all, "twice: {text:?}");
+            assert_eq!(escape_unprintable(text), all, "{text:?}");
+            assert_eq!(escape_unprintable_line(text), line, "{text:?}");
+            assert_eq!(
+                escape_unprintable(&escape_unprintable(text)),
+                all,
+                "twice: {text:?}"
+            );
         }
     }
 
@@ -119,8 +123,12 @@ mod tests {
     fn json_stays_the_same_value() {
         let label = "\u{1b}]0;owned\u{7}\u{9d}\u{202e}\u{7f}\r\n\t";
         let text = serde_json::to_string_pretty(&[label, "ü"]).unwrap();
-        let shown = printable(&text);
-        assert!(!shown.chars().any(|c| is_instruction(c) && c != '\n'));
+        let shown = escape_unprintable(&text);
+        assert!(
+            !shown
+                .chars()
+                .any(|c| is_terminal_instruction(c) && c != '\n')
+        );
         let read: Vec<String> = serde_json::from_str(&shown).unwrap();
         assert_eq!(read, [label, "ü"]);
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Statistic that represents all repetitions that count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Statistic {
+pub enum SummaryStatistic {
     /// Median of the elapsed times of the repetitions.
     Median,
     /// Shortest elapsed time of the repetitions, as in Zachariassen 1987.
@@ -17,18 +17,21 @@ pub enum Statistic {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Protocol {
     /// Total number of repetitions, including the discarded ones; at least `discarded + 1`.
-    pub repetitions: u32,
+    #[serde(rename = "repetitions")]
+    pub repetition_count: u32,
     /// Number of leading repetitions that run but do not count.
-    pub discarded: u32,
+    #[serde(rename = "discarded")]
+    pub discarded_count: u32,
     /// Statistic that represents the repetitions that count.
-    pub statistic: Statistic,
+    pub statistic: SummaryStatistic,
     /// Relative width of the 95 % interval of the elapsed time below which a program stops before
     /// `repetitions`. For example, 0.02 is one percent to each side.
     pub stop_below_share: Option<f64>,
     /// Rule for steady state that stops a program before `repetitions`. Only the repetitions in the
     /// rule's window count then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub steady: Option<SteadyRule>,
+    #[serde(rename = "steady")]
+    pub steady_rule: Option<SteadyRule>,
 }
 
 /// Rule for steady state of storage: the rates of the last rounds differ little and have little
@@ -36,7 +39,8 @@ pub struct Protocol {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SteadyRule {
     /// Number of last rounds that the rule examines; at least two.
-    pub window: u32,
+    #[serde(rename = "window")]
+    pub window_rounds: u32,
     /// Maximum difference between the largest and the smallest rate, as a share of their mean.
     pub excursion_share: f64,
     /// Maximum rise or fall of the line through the rates over the window, as a share of their
@@ -54,8 +58,8 @@ pub struct SteadyRuleError(pub String);
 impl SteadyRule {
     /// SNIA's rule for steady state: five rounds that lie within 20 % of their mean, and whose line
     /// changes by at most 10 % of it.
-    pub const SNIA: Self = Self {
-        window: 5,
+    pub const SNIA_RULE: Self = Self {
+        window_rounds: 5,
         excursion_share: 0.2,
         slope_share: 0.1,
     };
@@ -69,12 +73,12 @@ impl SteadyRule {
     /// # Errors
     ///
     /// The text is unreadable, has fewer than two rounds, or has an invalid share.
-    pub fn parse(text: &str) -> Result<Self, SteadyRuleError> {
+    pub fn parse_rule(text: &str) -> Result<Self, SteadyRuleError> {
         let wrong = || SteadyRuleError(text.to_owned());
         let mut parts = text.split(',').map(str::trim);
-        let mut rule = Self::SNIA;
+        let mut rule = Self::SNIA_RULE;
         if let Some(window) = parts.next().filter(|part| !part.is_empty()) {
-            rule.window = window.parse().map_err(|_| wrong())?;
+            rule.window_rounds = window.parse().map_err(|_| wrong())?;
         }
         for share in [&mut rule.excursion_share, &mut rule.slope_share] {
             let Some(part) = parts.next() else { continue };
@@ -82,15 +86,15 @@ impl SteadyRule {
             let percent: f64 = percent.trim().parse().map_err(|_| wrong())?;
             *share = percent / 100.0;
         }
-        let sane = parts.next().is_none() && rule.is_possible();
+        let sane = parts.next().is_none() && rule.is_valid();
         sane.then_some(rule).ok_or_else(wrong)
     }
 
     /// Reports whether the limits are valid, so that rounds can both meet and miss them.
-    pub fn is_possible(&self) -> bool {
+    pub fn is_valid(&self) -> bool {
         let shares = [self.excursion_share, self.slope_share];
         let share = |share: f64| share > 0.0 && share <= 1.0;
-        (2..=1000).contains(&self.window) && shares.into_iter().all(share)
+        (2..=1000).contains(&self.window_rounds) && shares.into_iter().all(share)
     }
 }
 
@@ -109,7 +113,7 @@ pub enum CacheMode {
 
 impl CacheMode {
     /// Returns the name of the cache mode on the command line and in tables.
-    pub fn name(self) -> &'static str {
+    pub fn mode_name(self) -> &'static str {
         match self {
             Self::Cold => "cold",
             Self::Warm => "warm",
@@ -125,18 +129,18 @@ mod tests {
     #[test]
     fn a_rule_is_read_as_it_is_written() {
         let rule = |window, excursion_share, slope_share| SteadyRule {
-            window,
+            window_rounds: window,
             excursion_share,
             slope_share,
         };
         for (text, expected) in [
             ("5,20%,10%", rule(5, 0.2, 0.1)),
-            ("", SteadyRule::SNIA),
+            ("", SteadyRule::SNIA_RULE),
             ("3", rule(3, 0.2, 0.1)),
             (" 7 , 15 % ", rule(7, 0.15, 0.1)),
             ("1000,100%,0.5%", rule(1000, 1.0, 0.005)),
         ] {
-            assert_eq!(SteadyRule::parse(text), Ok(expected), "{text}");
+            assert_eq!(SteadyRule::parse_rule(text), Ok(expected), "{text}");
         }
         for text in [
             "1",
@@ -150,7 +154,7 @@ mod tests {
             "5,20%,10%,1",
             "5,,10%",
         ] {
-            let error = SteadyRule::parse(text).unwrap_err().to_string();
+            let error = SteadyRule::parse_rule(text).unwrap_err().to_string();
             assert!(error.contains("5,20%,10%"), "{text}: {error}");
         }
     }

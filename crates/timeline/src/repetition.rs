@@ -5,7 +5,7 @@ use crate::histogram::Histogram;
 use crate::interference::Interference;
 use crate::ledger::Ledger;
 use crate::load::LoadMeasure;
-use crate::verified::Verified;
+use crate::verified::VerifiedBlocks;
 use crate::{FlashTraffic, Nanoseconds, units::KIB};
 use serde::{Deserialize, Serialize};
 
@@ -13,27 +13,35 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkerMeasure {
     /// Drive that the worker ran on, counted from 0.
-    pub drive: u32,
+    #[serde(rename = "drive")]
+    pub drive_index: u32,
     /// Time from the start of the repetition to the worker's first timed call.
-    pub started: Nanoseconds,
+    #[serde(rename = "started")]
+    pub start_time: Nanoseconds,
     /// Time from the first timed call of the worker to the return of the last one.
-    pub elapsed: Nanoseconds,
+    #[serde(rename = "elapsed")]
+    pub elapsed_time: Nanoseconds,
     /// Time from the first timed call to the return of fsync for all written data. Absent if the
     /// worker wrote nothing.
-    pub durable: Option<Nanoseconds>,
+    #[serde(rename = "durable")]
+    pub durable_time: Option<Nanoseconds>,
     /// CPU time of the worker in user mode and in the kernel, at the resolution of the kernel's
     /// scheduler.
-    pub cpu: Nanoseconds,
+    #[serde(rename = "cpu")]
+    pub cpu_time: Nanoseconds,
     /// CPU time in user mode as the kernel estimates it, by ticks of a few milliseconds. A short
     /// repetition may show none.
-    pub user: Nanoseconds,
+    #[serde(rename = "user")]
+    pub user_cpu_time: Nanoseconds,
     /// CPU time in the kernel. The sum of `user` and `system` may differ from `cpu`, because they
     /// come from different clocks.
-    pub system: Nanoseconds,
+    #[serde(rename = "system")]
+    pub system_cpu_time: Nanoseconds,
     /// Time that the worker was ready to run while another task had the CPU. Absent if the kernel
     /// does not report it.
     #[serde(default)]
-    pub cpu_wait: Option<Nanoseconds>,
+    #[serde(rename = "cpu_wait")]
+    pub cpu_wait_time: Option<Nanoseconds>,
     /// Bytes that count for KB/s. A copy counts its bytes once; a mix counts reads and writes.
     pub payload_bytes: u64,
     /// Bytes that the worker's read calls returned.
@@ -41,19 +49,25 @@ pub struct WorkerMeasure {
     /// Bytes that the worker's write calls accepted.
     pub written_bytes: u64,
     /// Number of read and write calls.
-    pub calls: u64,
+    #[serde(rename = "calls")]
+    pub call_count: u64,
     /// Number of files created and of syncs. A file system may write blocks of its own for each of
     /// them.
     #[serde(default)]
-    pub metadata_calls: u64,
+    #[serde(rename = "metadata_calls")]
+    pub metadata_call_count: u64,
     /// Context switches because the worker waited.
-    pub voluntary_switches: u64,
+    #[serde(rename = "voluntary_switches")]
+    pub voluntary_switch_count: u64,
     /// Context switches because another task ran (preemptions).
-    pub involuntary_switches: u64,
+    #[serde(rename = "involuntary_switches")]
+    pub involuntary_switch_count: u64,
     /// Page faults of the worker that memory served.
-    pub minor_faults: u64,
+    #[serde(rename = "minor_faults")]
+    pub minor_fault_count: u64,
     /// Page faults of the worker that needed storage.
-    pub major_faults: u64,
+    #[serde(rename = "major_faults")]
+    pub major_fault_count: u64,
     /// Bytes that storage delivered for this worker, as the kernel accounts them. Absent if the
     /// kernel does not.
     pub storage_read_bytes: Option<u64>,
@@ -66,14 +80,17 @@ pub struct WorkerMeasure {
     pub ledger: Ledger,
     /// Measure of the worker's requests by operation, for a worker with several requests in flight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub load: Option<LoadMeasure>,
+    #[serde(rename = "load")]
+    pub load_measure: Option<LoadMeasure>,
     /// Error that ended the worker while the others continued. The measure covers the time before
     /// the error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failure: Option<WorkerFailure>,
+    #[serde(rename = "failure")]
+    pub worker_failure: Option<WorkerFailure>,
     /// Counts of blocks read back and compared, for a worker with one call at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verified: Option<Verified>,
+    #[serde(rename = "verified")]
+    pub verified_blocks: Option<VerifiedBlocks>,
 }
 
 /// Error that ended one worker while others continued.
@@ -87,10 +104,10 @@ pub struct WorkerFailure {
 
 impl WorkerMeasure {
     /// Adds counts of blocks that were read back and compared.
-    pub fn count_verified(&mut self, verified: Verified) {
-        let all = match &mut self.load {
-            Some(load) => &mut load.verified,
-            None => &mut self.verified,
+    pub fn count_verified(&mut self, verified: VerifiedBlocks) {
+        let all = match &mut self.load_measure {
+            Some(load) => &mut load.verified_blocks,
+            None => &mut self.verified_blocks,
         };
         match all {
             Some(all) => all.merge(&verified),
@@ -99,20 +116,23 @@ impl WorkerMeasure {
     }
 
     /// Returns the counts of blocks read back and compared; `None` if the worker verifies nothing.
-    pub fn all_verified(&self) -> Option<&Verified> {
-        let of_load = self.load.as_ref().and_then(|load| load.verified.as_ref());
-        of_load.or(self.verified.as_ref())
+    pub fn all_verified(&self) -> Option<&VerifiedBlocks> {
+        let of_load = self
+            .load_measure
+            .as_ref()
+            .and_then(|load| load.verified_blocks.as_ref());
+        of_load.or(self.verified_blocks.as_ref())
     }
 
     /// Returns the time from the start of the repetition to the return of the worker's last timed
     /// call.
     fn end_time(&self) -> Nanoseconds {
-        self.started + self.elapsed
+        self.start_time + self.elapsed_time
     }
 
     /// Returns the time from the start of the repetition to the return of the worker's last fsync.
     fn durable_end(&self) -> Nanoseconds {
-        self.started + self.durable.unwrap_or(self.elapsed)
+        self.start_time + self.durable_time.unwrap_or(self.elapsed_time)
     }
 }
 
@@ -122,9 +142,11 @@ pub struct Residency {
     /// Total bytes of the files that the program reads.
     pub file_bytes: u64,
     /// Bytes of these files in the page cache right before the timed part.
-    pub before_bytes: u64,
+    #[serde(rename = "before_bytes")]
+    pub resident_before_bytes: u64,
     /// Bytes of these files in the page cache right after the timed part.
-    pub after_bytes: u64,
+    #[serde(rename = "after_bytes")]
+    pub resident_after_bytes: u64,
 }
 
 /// Traffic on a block device during the timed part, from the device's own counters. It covers the
@@ -132,7 +154,8 @@ pub struct Residency {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceTraffic {
     /// Name of the device in sysfs, such as `vda`.
-    pub device: String,
+    #[serde(rename = "device")]
+    pub device_name: String,
     /// Bytes read from the device during the timed part.
     pub read_bytes: u64,
     /// Bytes written to the device during the timed part.
@@ -141,22 +164,27 @@ pub struct DeviceTraffic {
     pub busy_ms: u64,
     /// Counts and times of the device's requests. Runs of early versions have none.
     #[serde(default)]
-    pub requests: DeviceRequests,
+    #[serde(rename = "requests")]
+    pub request_counters: DeviceRequests,
 }
 
 /// Counts and times of a block device's requests, from its kernel counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceRequests {
     /// Number of reads that the device completed.
-    pub reads: u64,
+    #[serde(rename = "reads")]
+    pub read_count: u64,
     /// Number of reads that were merged into other requests.
-    pub read_merges: u64,
+    #[serde(rename = "read_merges")]
+    pub read_merge_count: u64,
     /// Response time of all reads, summed, in milliseconds.
     pub read_ms: u64,
     /// Number of writes that the device completed.
-    pub writes: u64,
+    #[serde(rename = "writes")]
+    pub write_count: u64,
     /// Number of writes that were merged into other requests.
-    pub write_merges: u64,
+    #[serde(rename = "write_merges")]
+    pub write_merge_count: u64,
     /// Response time of all writes, summed, in milliseconds.
     pub write_ms: u64,
     /// Response time of all requests, summed, in milliseconds.
@@ -168,44 +196,52 @@ pub struct DeviceRequests {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControllerCache {
     /// Number of the controller, counted from 1.
-    pub controller: u32,
+    #[serde(rename = "controller")]
+    pub controller_index: u32,
     /// Class of accesses: `raw`, `file` or `file_part`.
-    pub class: String,
+    #[serde(rename = "class")]
+    pub request_class: String,
     /// Number of read commands to the controller in the class.
-    pub reads: u64,
+    #[serde(rename = "reads")]
+    pub read_count: u64,
     /// Read commands for which the actuator began no work: all sectors were in the cache or were
     /// passing under the heads.
-    pub hits: u64,
+    #[serde(rename = "hits")]
+    pub hit_count: u64,
     /// Sectors that the read commands requested.
-    pub sectors: u64,
+    #[serde(rename = "sectors")]
+    pub read_sectors: u64,
     /// Requested sectors that were in the cache when their command was decoded.
-    pub sectors_held: u64,
+    #[serde(rename = "sectors_held")]
+    pub cached_read_sectors: u64,
 }
 
 impl ControllerCache {
     /// Returns the cache hits as a percentage of the read commands.
     pub fn hit_percent(&self) -> f64 {
-        percent_of(self.hits, self.reads)
+        percent_of(self.hit_count, self.read_count)
     }
 
     /// Returns the sectors found in the cache as a percentage of the sectors read.
-    pub fn held_percent(&self) -> f64 {
-        percent_of(self.sectors_held, self.sectors)
+    pub fn cached_sector_percent(&self) -> f64 {
+        percent_of(self.cached_read_sectors, self.read_sectors)
     }
 
     /// Sums cache statistics with the same controller and class.
     pub fn sum<'a>(all: impl IntoIterator<Item = &'a Self>) -> Vec<Self> {
         let mut sums: Vec<Self> = Vec::new();
         for one in all {
-            let same =
-                |sum: &&mut Self| (sum.controller, &sum.class) == (one.controller, &one.class);
+            let same = |sum: &&mut Self| {
+                (sum.controller_index, &sum.request_class)
+                    == (one.controller_index, &one.request_class)
+            };
             match sums.iter_mut().find(same) {
                 None => sums.push(one.clone()),
                 Some(sum) => {
-                    sum.reads += one.reads;
-                    sum.hits += one.hits;
-                    sum.sectors += one.sectors;
-                    sum.sectors_held += one.sectors_held;
+                    sum.read_count += one.read_count;
+                    sum.hit_count += one.hit_count;
+                    sum.read_sectors += one.read_sectors;
+                    sum.cached_read_sectors += one.cached_read_sectors;
                 }
             }
         }
@@ -225,15 +261,19 @@ fn percent_of(part: u64, whole: u64) -> f64 {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MediaCache {
     /// Number of the drive, counted from 1.
-    pub drive: u32,
+    #[serde(rename = "drive")]
+    pub drive_index: u32,
     /// Bytes of the media cache in use at the end, counted from its oldest extent.
     pub used_bytes: u64,
     /// Capacity of the media cache in bytes.
-    pub room_bytes: u64,
+    #[serde(rename = "room_bytes")]
+    pub capacity_bytes: u64,
     /// Number of extents in the map of the media cache.
-    pub extents: u64,
+    #[serde(rename = "extents")]
+    pub extent_count: u64,
     /// Maximum number of extents that the map holds.
-    pub most_extents: u64,
+    #[serde(rename = "most_extents")]
+    pub extent_count_max: u64,
     /// Bytes written to the media cache.
     pub cached_bytes: u64,
     /// Bytes written directly to their bands, past the media cache.
@@ -243,11 +283,14 @@ pub struct MediaCache {
     /// Host bytes that arrived while the media cache or its map was full, so that writes waited for
     /// bands to be cleaned. 0 in runs of versions that did not count them.
     #[serde(default)]
-    pub past_cache_bytes: u64,
+    #[serde(rename = "past_cache_bytes")]
+    pub direct_write_bytes: u64,
     /// Number of bands that cleaning rewrote.
-    pub bands_cleaned: u64,
+    #[serde(rename = "bands_cleaned")]
+    pub cleaned_band_count: u64,
     /// Time that the actuator spent on cleaning.
-    pub cleaning: Nanoseconds,
+    #[serde(rename = "cleaning")]
+    pub cleaning_time: Nanoseconds,
 }
 
 impl MediaCache {
@@ -263,7 +306,7 @@ impl MediaCache {
     pub fn sum<'a>(all: impl IntoIterator<Item = &'a Self>) -> Vec<Self> {
         let mut sums: Vec<Self> = Vec::new();
         for one in all {
-            let same = |sum: &&mut Self| sum.drive == one.drive;
+            let same = |sum: &&mut Self| sum.drive_index == one.drive_index;
             match sums.iter_mut().find(same) {
                 None => sums.push(one.clone()),
                 Some(sum) => {
@@ -271,9 +314,9 @@ impl MediaCache {
                         cached_bytes: sum.cached_bytes + one.cached_bytes,
                         streamed_bytes: sum.streamed_bytes + one.streamed_bytes,
                         cleaned_bytes: sum.cleaned_bytes + one.cleaned_bytes,
-                        past_cache_bytes: sum.past_cache_bytes + one.past_cache_bytes,
-                        bands_cleaned: sum.bands_cleaned + one.bands_cleaned,
-                        cleaning: sum.cleaning + one.cleaning,
+                        direct_write_bytes: sum.direct_write_bytes + one.direct_write_bytes,
+                        cleaned_band_count: sum.cleaned_band_count + one.cleaned_band_count,
+                        cleaning_time: sum.cleaning_time + one.cleaning_time,
                         ..one.clone()
                     };
                 }
@@ -285,15 +328,18 @@ impl MediaCache {
 
 /// Position of a repetition within an A/B measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Block {
+pub struct InterleavedBlock {
     /// Index of the block, counted from 0. Each block has one repetition of either arm.
-    pub number: u32,
+    #[serde(rename = "number")]
+    pub block_number: u32,
     /// Whether this repetition ran after that of the other arm.
-    pub second: bool,
+    #[serde(rename = "second")]
+    pub is_second_run: bool,
     /// Whether the repetition ran after every verdict of its program. Such repetitions measure the
     /// size of a difference without the bias of the stopping rule. Early versions ran none.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub after_verdict: bool,
+    #[serde(rename = "after_verdict")]
+    pub is_after_verdict: bool,
 }
 
 /// One repetition of a program: the measures of its workers, devices and caches.
@@ -301,7 +347,8 @@ pub struct Block {
 pub struct Repetition {
     /// Whether the repetition is excluded from the figures. The protocol discards the first ones;
     /// disturbed repetitions are discarded and run again.
-    pub discarded: bool,
+    #[serde(rename = "discarded")]
+    pub is_discarded: bool,
     /// Measure of each worker; at least one.
     pub workers: Vec<WorkerMeasure>,
     /// Page-cache residency of the files that were read. Absent if no file was read, or if the
@@ -318,11 +365,13 @@ pub struct Repetition {
     pub media_caches: Vec<MediaCache>,
     /// Data that the flash drives programmed, by cause; empty except on modelled systems.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub flash: Vec<FlashTraffic>,
+    #[serde(rename = "flash")]
+    pub flash_traffic: Vec<FlashTraffic>,
     /// Position of the repetition in an A/B measurement. Absent for other runs and for discarded
     /// repetitions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub block: Option<Block>,
+    #[serde(rename = "block")]
+    pub interleaved_block: Option<InterleavedBlock>,
     /// Interference from the rest of the machine during the timed part; empty on modelled systems.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interference: Vec<Interference>,
@@ -335,13 +384,16 @@ impl Repetition {
     }
 
     /// Returns the time from the start of the first worker to the end of the last.
-    pub fn elapsed(&self) -> Nanoseconds {
+    pub fn elapsed_time(&self) -> Nanoseconds {
         elapsed_span(self.workers.iter(), WorkerMeasure::end_time)
     }
 
     /// Returns the elapsed time until all written data was synced; `None` if nothing was written.
-    pub fn durable(&self) -> Option<Nanoseconds> {
-        let any = self.workers.iter().any(|worker| worker.durable.is_some());
+    pub fn durable_time(&self) -> Option<Nanoseconds> {
+        let any = self
+            .workers
+            .iter()
+            .any(|worker| worker.durable_time.is_some());
         any.then(|| elapsed_span(self.workers.iter(), WorkerMeasure::durable_end))
     }
 
@@ -359,7 +411,7 @@ impl Repetition {
 
     /// Returns the rate in KB/s until all written data was synced; `None` if nothing was written.
     pub fn durable_kb_per_s(&self) -> Option<f64> {
-        self.durable()?;
+        self.durable_time()?;
         Some(self.sum_over_drives(|workers| {
             let payload: u64 = workers.iter().map(|worker| worker.payload_bytes).sum();
             kb_per_second(
@@ -370,37 +422,42 @@ impl Repetition {
     }
 
     /// Returns the request measures of the workers with several requests in flight.
-    pub fn loads(&self) -> impl Iterator<Item = &LoadMeasure> + Clone {
+    pub fn load_measures(&self) -> impl Iterator<Item = &LoadMeasure> + Clone {
         self.workers
             .iter()
-            .filter_map(|worker| worker.load.as_ref())
+            .filter_map(|worker| worker.load_measure.as_ref())
     }
 
     /// Returns the errors that ended workers while others continued.
-    pub fn failures(&self) -> impl Iterator<Item = &WorkerFailure> {
+    pub fn worker_failures(&self) -> impl Iterator<Item = &WorkerFailure> {
         self.workers
             .iter()
-            .filter_map(|worker| worker.failure.as_ref())
+            .filter_map(|worker| worker.worker_failure.as_ref())
     }
 
     /// Returns the counts of blocks read back and compared, over all workers; `None` if nothing is
     /// verified.
-    pub fn verified(&self) -> Option<Verified> {
-        Verified::sum(self.workers.iter().filter_map(WorkerMeasure::all_verified))
+    pub fn verified_blocks(&self) -> Option<VerifiedBlocks> {
+        VerifiedBlocks::sum(self.workers.iter().filter_map(WorkerMeasure::all_verified))
     }
 
     /// Reports whether requests arrived by the clock (open loop) and did not wait for one another.
     pub fn is_open_loop(&self) -> bool {
-        self.loads().any(|load| load.lag.is_some())
+        self.load_measures().any(|load| load.arrival_lag.is_some())
     }
 
     /// Returns the requests per second until the last one completed, counting the operations of
-    /// [`LoadMeasure::counted`]. With several drives it is the sum of their rates. `None` for
+    /// [`LoadMeasure::awaited_operations`]. With several drives it is the sum of their rates. `None` for
     /// workers with one call in flight.
     pub fn iops(&self) -> Option<f64> {
-        self.loads().next()?;
+        self.load_measures().next()?;
         Some(self.sum_over_drives(|workers| {
-            let counted = |worker: &&WorkerMeasure| worker.load.as_ref().map(LoadMeasure::count);
+            let counted = |worker: &&WorkerMeasure| {
+                worker
+                    .load_measure
+                    .as_ref()
+                    .map(LoadMeasure::awaited_request_count)
+            };
             let count: u64 = workers.iter().filter_map(counted).sum();
             let elapsed = elapsed_span(workers.iter().copied(), WorkerMeasure::end_time);
             per_second(count as f64, elapsed)
@@ -408,10 +465,13 @@ impl Repetition {
     }
 
     /// Returns the response times of the requests that count, over all workers.
-    pub fn responses(&self) -> Histogram {
+    pub fn response_times(&self) -> Histogram {
         let mut all = Histogram::new();
-        for operation in self.loads().flat_map(LoadMeasure::counted) {
-            all.merge(&operation.response);
+        for operation in self
+            .load_measures()
+            .flat_map(LoadMeasure::awaited_operations)
+        {
+            all.merge(&operation.response_times);
         }
         all
     }
@@ -420,7 +480,7 @@ impl Repetition {
     /// With several drives it is the sum.
     pub fn cpu_percent(&self) -> f64 {
         self.sum_over_drives(|workers| {
-            let cpu: Nanoseconds = workers.iter().map(|worker| worker.cpu).sum();
+            let cpu: Nanoseconds = workers.iter().map(|worker| worker.cpu_time).sum();
             let elapsed = elapsed_span(workers.iter().copied(), WorkerMeasure::end_time);
             if elapsed.0 == 0 {
                 0.0
@@ -432,19 +492,19 @@ impl Repetition {
 
     /// Returns the bytes that count for KB/s, over all workers.
     pub fn payload_bytes(&self) -> u64 {
-        self.total(|worker| worker.payload_bytes)
+        self.sum_over_workers(|worker| worker.payload_bytes)
     }
 
     /// Returns the sum of one count over all workers.
-    pub fn total(&self, count: impl Fn(&WorkerMeasure) -> u64) -> u64 {
+    pub fn sum_over_workers(&self, count: impl Fn(&WorkerMeasure) -> u64) -> u64 {
         self.workers.iter().map(count).sum()
     }
 
     /// Returns the number of drives that ran the program.
-    pub fn drives(&self) -> u32 {
+    pub fn drive_count(&self) -> u32 {
         self.workers
             .iter()
-            .map(|worker| worker.drive + 1)
+            .map(|worker| worker.drive_index + 1)
             .max()
             .unwrap_or(0)
     }
@@ -452,9 +512,9 @@ impl Repetition {
     /// Applies `figure` to the workers of each drive and sums the results.
     fn sum_over_drives(&self, figure: impl Fn(&[&WorkerMeasure]) -> f64) -> f64 {
         let mut workers: Vec<&WorkerMeasure> = self.workers.iter().collect();
-        workers.sort_by_key(|worker| worker.drive);
+        workers.sort_by_key(|worker| worker.drive_index);
         workers
-            .chunk_by(|one, other| one.drive == other.drive)
+            .chunk_by(|one, other| one.drive_index == other.drive_index)
             .map(figure)
             .sum()
     }
@@ -467,7 +527,7 @@ fn elapsed_span<'a>(
 ) -> Nanoseconds {
     let started = workers
         .clone()
-        .map(|worker| worker.started)
+        .map(|worker| worker.start_time)
         .min()
         .unwrap_or_default();
     workers.map(end).max().unwrap_or_default().since(started)
@@ -493,25 +553,25 @@ mod tests {
     #[test]
     fn caches_add_up_by_controller_and_class() {
         let one = |class: &str, hits| ControllerCache {
-            controller: 1,
-            class: class.to_owned(),
-            reads: 4,
-            hits,
-            sectors: 64,
-            sectors_held: 16,
+            controller_index: 1,
+            request_class: class.to_owned(),
+            read_count: 4,
+            hit_count: hits,
+            read_sectors: 64,
+            cached_read_sectors: 16,
         };
         let sums = ControllerCache::sum(&[one("raw", 1), one("file", 4), one("raw", 2)]);
         let percents: Vec<_> = sums.iter().map(ControllerCache::hit_percent).collect();
         assert_eq!(percents, [37.5, 100.0]);
-        assert_eq!(sums[0].held_percent(), 25.0);
+        assert_eq!(sums[0].cached_sector_percent(), 25.0);
     }
 
     fn worker(drive: u32, started_ms: u64, elapsed_ms: u64, kib: u64) -> WorkerMeasure {
         WorkerMeasure {
-            drive,
-            started: Nanoseconds::from_millis(started_ms),
-            elapsed: Nanoseconds::from_millis(elapsed_ms),
-            cpu: Nanoseconds::from_millis(elapsed_ms / 4),
+            drive_index: drive,
+            start_time: Nanoseconds::from_millis(started_ms),
+            elapsed_time: Nanoseconds::from_millis(elapsed_ms),
+            cpu_time: Nanoseconds::from_millis(elapsed_ms / 4),
             payload_bytes: kib * KIB,
             ..WorkerMeasure::default()
         }
@@ -530,7 +590,7 @@ mod tests {
             ..Default::default()
         };
         assert_eq!(two_readers.kb_per_s(), 500.0);
-        assert_eq!(two_readers.elapsed(), Nanoseconds::from_millis(2000));
-        assert_eq!(two_readers.durable(), None);
+        assert_eq!(two_readers.elapsed_time(), Nanoseconds::from_millis(2000));
+        assert_eq!(two_readers.durable_time(), None);
     }
 }

@@ -13,18 +13,23 @@ pub struct TraceReplay {
     /// Files of the trace. A blktrace recording has several, one for each processor.
     pub files: Vec<PathBuf>,
     /// Options for reading the trace.
-    pub reading: TraceReading,
+    #[serde(rename = "reading")]
+    pub trace_reading: TraceReading,
     /// Rule for the issue times of the requests.
-    pub pace: ReplayPace,
+    #[serde(rename = "pace")]
+    pub replay_pace: ReplayPace,
     /// Maximum number of requests in flight, if the pace does not set it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub slots: Option<u32>,
+    #[serde(rename = "slots")]
+    pub slot_count: Option<u32>,
     /// Mapping of trace addresses to target addresses.
-    pub addresses: ReplayAddresses,
+    #[serde(rename = "addresses")]
+    pub replay_addresses: ReplayAddresses,
     /// Facts about the trace when the replay was planned. A later replay of the run accepts only
     /// the same trace.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub held: Option<TraceFacts>,
+    #[serde(rename = "held")]
+    pub trace_facts: Option<TraceFacts>,
     /// Repetition protocol, once a planned run has settled it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Protocol>,
@@ -47,19 +52,22 @@ pub struct TraceReading {
     pub form: Option<String>,
     /// Column names of a trace of comma-separated values.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub columns: Option<String>,
+    #[serde(rename = "columns")]
+    pub column_names: Option<String>,
     /// Time unit of the trace, for a format that does not specify one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_unit: Option<String>,
     /// Whether a truncated trace is read up to its end.
-    pub partial: bool,
+    #[serde(rename = "partial")]
+    pub allows_partial: bool,
     /// Time window of requests to keep, by issue time, in nanoseconds from the start of the trace.
     /// The first bound is inclusive, the second exclusive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_ns: Option<(u64, u64)>,
     /// Name of the only device whose requests are kept.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub device: Option<String>,
+    #[serde(rename = "device")]
+    pub device_name: Option<String>,
     /// Sector size in bytes to which reads and writes are rounded, so that they cover whole
     /// sectors.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,12 +79,14 @@ pub struct TraceReading {
 #[serde(rename_all = "snake_case")]
 pub enum ReplayPace {
     /// Open loop: requests are issued at the trace's times, however many are in flight.
-    Open {
+    #[serde(rename = "open")]
+    OpenLoop {
         /// Speed relative to the trace; the gaps between requests are divided by it.
         speed: f64,
     },
     /// Closed loop: each completion issues the next request, with a fixed number in flight.
-    Closed {
+    #[serde(rename = "closed")]
+    ClosedLoop {
         /// Number of requests in flight in the closed loop.
         depth: u32,
     },
@@ -87,14 +97,14 @@ pub enum ReplayPace {
 
 impl Default for ReplayPace {
     fn default() -> Self {
-        Self::Open { speed: 1.0 }
+        Self::OpenLoop { speed: 1.0 }
     }
 }
 
 impl ReplayPace {
     /// Reports whether the clock alone determines the issue times.
     pub fn is_open(&self) -> bool {
-        matches!(self, Self::Open { .. })
+        matches!(self, Self::OpenLoop { .. })
     }
 }
 
@@ -104,7 +114,8 @@ impl ReplayPace {
 pub enum ReplayAddresses {
     /// Unchanged addresses. A target that is too short is refused.
     #[default]
-    Kept,
+    #[serde(rename = "kept")]
+    Unchanged,
     /// Addresses scaled linearly to the size of the target.
     ScaledToTarget,
     /// Addresses scaled linearly to this number of bytes.
@@ -118,9 +129,11 @@ pub struct TraceFacts {
     /// Trace files with their sizes and hashes when they were read.
     pub files: Vec<TraceFile>,
     /// Name of the trace's format.
-    pub form: String,
+    #[serde(rename = "form")]
+    pub trace_format: String,
     /// Number of devices in the trace. A replay uses one.
-    pub devices: u64,
+    #[serde(rename = "devices")]
+    pub device_count: u64,
     /// Whether the trace's format has the issue times of requests.
     pub has_times: bool,
     /// Read requests of the trace.
@@ -134,31 +147,42 @@ pub struct TraceFacts {
     /// Write-zeroes requests of the trace.
     pub write_zeroes: TraceOperation,
     /// Writes with FUA, which were durable on completion.
-    pub fua_writes: u64,
+    #[serde(rename = "fua_writes")]
+    pub fua_write_count: u64,
     /// Nanoseconds from the first issue in the trace to the last.
-    pub lasts_ns: u64,
+    #[serde(rename = "lasts_ns")]
+    pub duration_ns: u64,
     /// Number of requests whose completion is in the trace.
-    pub completed: u64,
+    #[serde(rename = "completed")]
+    pub completed_count: u64,
     /// Number of requests that completed with an error.
-    pub failed: u64,
+    #[serde(rename = "failed")]
+    pub failed_count: u64,
     /// Number of requests with an earlier time than their predecessor in the trace.
-    pub out_of_order: u64,
+    #[serde(rename = "out_of_order")]
+    pub out_of_order_count: u64,
     /// End of the highest address range, in bytes.
-    pub highest_bytes: u64,
+    #[serde(rename = "highest_bytes")]
+    pub end_offset_bytes_max: u64,
     /// Length of the longest read or write, in bytes.
-    pub largest_bytes: u64,
+    #[serde(rename = "largest_bytes")]
+    pub transfer_bytes_max: u64,
     /// Length of the longest discard, in bytes.
-    pub longest_discard_bytes: u64,
+    #[serde(rename = "longest_discard_bytes")]
+    pub discard_bytes_max: u64,
     /// Number of reads and writes with a length of zero.
-    pub of_no_bytes: u64,
+    #[serde(rename = "of_no_bytes")]
+    pub empty_request_count: u64,
     /// Largest power of two, up to 4096, that divides the offsets and lengths of all reads and
     /// writes, in bytes.
     pub unit_bytes: u64,
     /// Number of reads and writes that are larger than in the trace, because they were rounded to
     /// whole sectors.
-    pub rounded: u64,
+    #[serde(rename = "rounded")]
+    pub rounded_request_count: u64,
     /// Whether the trace is truncated and was read up to its end.
-    pub is_cut: bool,
+    #[serde(rename = "is_cut")]
+    pub is_truncated: bool,
 }
 
 /// File of a trace, with its size and hash.
@@ -177,17 +201,19 @@ pub struct TraceFile {
 #[serde(default)]
 pub struct TraceOperation {
     /// Number of requests of the kind in the trace.
-    pub requests: u64,
+    #[serde(rename = "requests")]
+    pub request_count: u64,
     /// Sum of the lengths of these requests, in bytes.
     pub bytes: u64,
     /// Response times, from issue to completion, of the requests whose completion is in the trace.
     #[serde(with = "compact")]
-    pub response: Histogram,
+    #[serde(rename = "response")]
+    pub response_times: Histogram,
 }
 
 impl TraceFacts {
     /// Returns the statistics of each kind of request with its name.
-    pub fn operations(&self) -> [(&'static str, &TraceOperation); 5] {
+    pub fn named_operations(&self) -> [(&'static str, &TraceOperation); 5] {
         [
             ("read", &self.read),
             ("write", &self.write),
@@ -198,9 +224,9 @@ impl TraceFacts {
     }
 
     /// Returns the number of requests of all kinds.
-    pub fn requests(&self) -> u64 {
-        let kinds = self.operations();
-        let requests = kinds.iter().map(|(_, kind)| kind.requests);
+    pub fn request_count(&self) -> u64 {
+        let kinds = self.named_operations();
+        let requests = kinds.iter().map(|(_, kind)| kind.request_count);
         requests.fold(0, u64::saturating_add)
     }
 
@@ -225,20 +251,20 @@ mod tests {
     #[test]
     fn what_json_holds_is_read_back() {
         let mut held = TraceFacts {
-            form: "msr".to_owned(),
+            trace_format: "msr".to_owned(),
             ..TraceFacts::default()
         };
-        held.read.response = vec![(1023, 3), (2047, 1)].into();
+        held.read.response_times = vec![(1023, 3), (2047, 1)].into();
         for pace in [
-            ReplayPace::Open { speed: 2.5 },
-            ReplayPace::Closed { depth: 8 },
+            ReplayPace::OpenLoop { speed: 2.5 },
+            ReplayPace::ClosedLoop { depth: 8 },
             ReplayPace::Dependent,
         ] {
             let replay = TraceReplay {
                 files: vec!["/traces/web.csv".into()],
-                pace,
-                addresses: ReplayAddresses::Scaled(1 << 30),
-                held: Some(held.clone()),
+                replay_pace: pace,
+                replay_addresses: ReplayAddresses::Scaled(1 << 30),
+                trace_facts: Some(held.clone()),
                 ..TraceReplay::default()
             };
             let text = serde_json::to_string(&replay).unwrap();

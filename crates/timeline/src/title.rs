@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// Program with its parameters, as runs store them and plans create them.
 #[derive(Clone, Copy, Debug)]
-pub struct Titled<'a> {
+pub struct ResultTitle<'a> {
     /// Name of the program.
     pub program: &'a str,
     /// All parameters of the program, as canonical text by name.
@@ -15,23 +15,23 @@ pub struct Titled<'a> {
     pub distinguishing: &'a [String],
 }
 
-impl Titled<'_> {
+impl ResultTitle<'_> {
     /// Returns the program's name with its distinguishing parameters: `seqread layer=direct
     /// call_bytes=512`.
-    pub fn key(&self) -> String {
+    pub fn result_key(&self) -> String {
         self.append_other_parameters(self.program.to_owned(), &[])
     }
 
     /// Returns the title for people, such as `4 KiB random write, QD32`, for programs that keep
-    /// requests in flight. Other programs have their [key](Self::key).
-    pub fn title(&self) -> String {
+    /// requests in flight. Other programs have their [key](Self::result_key).
+    pub fn display_title(&self) -> String {
         let described = match self.program {
             "random" | "sequential" => self.request_title(),
             "log_append" => self.log_title(),
             "database" => self.database_title(),
             _ => None,
         };
-        described.unwrap_or_else(|| self.key())
+        described.unwrap_or_else(|| self.result_key())
     }
 
     /// Returns the title of a random or sequential program. `None` for a job of a job file with
@@ -44,7 +44,7 @@ impl Titled<'_> {
             1.0 => " write".to_owned(),
             share => format!(", {} % writes", format_percent(share)),
         };
-        let title = format!("{size} {}{operation}", self.program) + &self.load_part()?;
+        let title = format!("{size} {}{operation}", self.program) + &self.format_load()?;
         let described = ["block_bytes", "write_share", "depth", "rate_iops"];
         Some(self.append_other_parameters(title, &described))
     }
@@ -55,21 +55,21 @@ impl Titled<'_> {
             "1" => String::new(),
             records => format!(", {records} a commit"),
         };
-        let title = format!("{size} log append{group}{}", self.rate_part());
+        let title = format!("{size} log append{group}{}", self.format_rate());
         Some(self.append_other_parameters(title, &["record_bytes", "group", "rate_iops"]))
     }
 
     fn database_title(&self) -> Option<String> {
         let clients = self.parameter("clients")?;
         let plural = if clients == "1" { "" } else { "s" };
-        let title = format!("database, {clients} client{plural}{}", self.rate_part());
+        let title = format!("database, {clients} client{plural}{}", self.format_rate());
         Some(self.append_other_parameters(title, &["clients", "rate_iops"]))
     }
 
     /// Returns the load part of a title: `, QD32` in closed loop; in open loop the arrival rate,
     /// with the depth if it was given.
-    fn load_part(&self) -> Option<String> {
-        let depth = match (self.parameter("depth")?, self.rate_part()) {
+    fn format_load(&self) -> Option<String> {
+        let depth = match (self.parameter("depth")?, self.format_rate()) {
             ("0", rate) if rate.is_empty() => ", QD1".to_owned(),
             ("0", rate) => return Some(rate),
             (depth, rate) => format!(", QD{depth}{rate}"),
@@ -78,7 +78,7 @@ impl Titled<'_> {
     }
 
     /// Returns the rate part of a title, such as `, 2000/s`; empty in closed loop.
-    fn rate_part(&self) -> String {
+    fn format_rate(&self) -> String {
         match self.parameter("rate_iops") {
             None | Some("0") => String::new(),
             Some(rate) => format!(", {rate}/s"),
@@ -196,13 +196,17 @@ mod tests {
                 .filter_map(|pair| pair.split_once('='));
             let parameters = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
             let distinguishing = distinguishing.split(' ').map(str::to_owned);
-            let titled = Titled {
+            let titled = ResultTitle {
                 program,
                 parameters: &parameters.collect(),
                 distinguishing: &distinguishing.collect::<Vec<_>>(),
             };
-            assert_eq!(titled.title(), title);
-            assert!(titled.key().starts_with(program), "{}", titled.key());
+            assert_eq!(titled.display_title(), title);
+            assert!(
+                titled.result_key().starts_with(program),
+                "{}",
+                titled.result_key()
+            );
         }
     }
 }

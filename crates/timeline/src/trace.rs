@@ -2,11 +2,12 @@
 //! components recorded them. Timelines and explanations are made from it.
 
 pub use diskperf_spans::{
-    ArmWork, DiskPosition, FlashBusy, FlashLevels, Position, TracedArm, TracedDie, TracedFlash,
+    ArmWork, DieBusyPeriod, DiskPosition, FlashBusy, FlashLevelSample, Position, TracedArm,
+    TracedFlash,
 };
 
 use crate::{Nanoseconds, Span, Stage};
-use diskperf_spans::with_starts;
+use diskperf_spans::stage_intervals;
 use serde::{Deserialize, Serialize};
 
 /// Event trace of one repetition on a modelled computer.
@@ -17,49 +18,59 @@ pub struct Trace {
     /// Whether the system consists of drives alone, without a processor, bus or controller that
     /// could be busy.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_of_rig: bool,
+    #[serde(rename = "is_of_rig")]
+    pub is_on_rig: bool,
     /// Every request that completed, in order of completion.
     pub requests: Vec<TracedRequest>,
     /// Timed parts of processes, in the order in which they ended.
     pub processes: Vec<TracedProcess>,
     /// Work of interrupt handlers, in order of their ends. A handler that another one interrupted
     /// lasts from its start to its end.
-    pub handlers: Vec<TracedWork>,
-    /// Busy part of each controller that [`TracedBusy::controllers`] measures; `None` for a
+    #[serde(rename = "handlers")]
+    pub handler_work: Vec<TracedWork>,
+    /// Busy part of each controller that [`TracedBusy::controllers_busy`] measures; `None` for a
     /// controller without a measure.
     #[serde(default)]
-    pub controllers: Vec<Option<Counted>>,
+    #[serde(rename = "controllers")]
+    pub controller_kinds: Vec<Option<CountedBusy>>,
     /// Accumulated busy times of all components at the start and end of each program's timed part.
     #[serde(default)]
-    pub busy: Vec<TracedBusy>,
+    #[serde(rename = "busy")]
+    pub busy_samples: Vec<TracedBusy>,
     /// Times of the clock interrupts.
     #[serde(default)]
-    pub ticks: Vec<Nanoseconds>,
+    #[serde(rename = "ticks")]
+    pub clock_ticks: Vec<Nanoseconds>,
     /// Activity of the flash drives.
     #[serde(default)]
-    pub flash: Vec<TracedFlash>,
+    #[serde(rename = "flash")]
+    pub flash_traces: Vec<TracedFlash>,
     /// Background work of disk actuators, in order of time for each drive.
     #[serde(default)]
-    pub arms: Vec<TracedArm>,
+    #[serde(rename = "arms")]
+    pub arm_traces: Vec<TracedArm>,
 }
 
 impl Trace {
     /// Returns the memory that the trace occupies, in bytes.
-    pub fn bytes(&self) -> u64 {
+    pub fn memory_bytes(&self) -> u64 {
         let of_requests = self
             .requests
             .iter()
-            .map(|request| size_of_val(&request.spans[..]) + size_of_val(&request.uses[..]));
-        let of_processes = self
-            .processes
-            .iter()
-            .map(|process| size_of_val(&process.spans[..]) + size_of_val(&process.work[..]));
+            .map(|request| size_of_val(&request.spans[..]) + size_of_val(&request.buffer_uses[..]));
+        let of_processes = self.processes.iter().map(|process| {
+            size_of_val(&process.spans[..]) + size_of_val(&process.processor_work[..])
+        });
         let all = size_of_val(&self.requests[..])
-            + size_of_val(&self.handlers[..])
-            + size_of_val(&self.busy[..])
-            + size_of_val(&self.ticks[..]);
-        let of_flash: usize = self.flash.iter().map(TracedFlash::bytes).sum();
-        let of_arms: usize = self.arms.iter().map(TracedArm::bytes).sum();
+            + size_of_val(&self.handler_work[..])
+            + size_of_val(&self.busy_samples[..])
+            + size_of_val(&self.clock_ticks[..]);
+        let of_flash: usize = self
+            .flash_traces
+            .iter()
+            .map(TracedFlash::memory_bytes)
+            .sum();
+        let of_arms: usize = self.arm_traces.iter().map(TracedArm::memory_bytes).sum();
         (all + of_flash + of_arms + of_requests.sum::<usize>() + of_processes.sum::<usize>()) as u64
     }
 }
@@ -67,7 +78,7 @@ impl Trace {
 /// Part of a controller whose busy time is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Counted {
+pub enum CountedBusy {
     /// Data channel of the controller, whose busy time is measured. One drive at a time holds it.
     Channel,
     /// Controller's own processor, whose busy time is measured.
@@ -78,18 +89,24 @@ pub enum Counted {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TracedBusy {
     /// Time up to which busy times are accumulated.
-    pub at: Nanoseconds,
+    #[serde(rename = "at")]
+    pub sample_time: Nanoseconds,
     /// Accumulated busy time of the processor.
-    pub processor: Nanoseconds,
+    #[serde(rename = "processor")]
+    pub processor_busy: Nanoseconds,
     /// Busy time of the processor in interrupt handlers.
-    pub handlers: Nanoseconds,
+    #[serde(rename = "handlers")]
+    pub handlers_busy: Nanoseconds,
     /// Accumulated busy time of the bus.
-    pub bus: Nanoseconds,
+    #[serde(rename = "bus")]
+    pub bus_busy: Nanoseconds,
     /// Busy time of each controller, by number; 0 for a controller without a measure.
-    pub controllers: Vec<Nanoseconds>,
+    #[serde(rename = "controllers")]
+    pub controllers_busy: Vec<Nanoseconds>,
     /// Busy times of the parts of each flash drive.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub flash: Vec<FlashBusy>,
+    #[serde(rename = "flash")]
+    pub flash_busy: Vec<FlashBusy>,
 }
 
 /// Rotation and format of a traced drive.
@@ -98,27 +115,29 @@ pub struct TracedDrive {
     /// Duration of one revolution in nanoseconds.
     pub revolution_ns: f64,
     /// Rotation angle of the drive at time 0, as a share of a revolution.
-    pub phase: f64,
+    #[serde(rename = "phase")]
+    pub rotational_phase: f64,
     /// Sector size of the drive in bytes.
     pub sector_bytes: u32,
     /// Whether the drive is a disk with its own buffer and link, whose actuator also does
     /// background work.
     #[serde(default)]
-    pub has_link: bool,
+    #[serde(rename = "has_link")]
+    pub has_bus_link: bool,
 }
 
 impl TracedDrive {
     /// Returns the number of revolutions since angle 0 last passed the heads before time 0. The
     /// fraction is the angle under the heads.
-    pub fn revolutions(&self, at: Nanoseconds) -> f64 {
-        at.0 as f64 / self.revolution_ns + self.phase
+    pub fn revolutions_at(&self, at: Nanoseconds) -> f64 {
+        at.0 as f64 / self.revolution_ns + self.rotational_phase
     }
 }
 
 /// Purpose of a request: read, read-ahead, write or write-behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Purpose {
+pub enum RequestPurpose {
     /// Read that a process waits for.
     Read,
     /// Read-ahead of data that may be needed soon.
@@ -133,43 +152,51 @@ pub enum Purpose {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TracedRequest {
     /// Number of the drive that served the request.
-    pub drive: u32,
+    #[serde(rename = "drive")]
+    pub drive_index: u32,
     /// First sector of the request, counted from the start of the drive.
     pub sector: u64,
     /// Length of the request in sectors.
-    pub sectors: u32,
+    #[serde(rename = "sectors")]
+    pub sector_count: u32,
     /// Purpose of the request.
-    pub purpose: Purpose,
+    pub purpose: RequestPurpose,
     /// Whether the request is a write with FUA, on the medium when it completes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub forced: bool,
+    #[serde(rename = "forced")]
+    pub is_fua: bool,
     /// Position of the request on the medium; `None` if the device does not report it.
-    pub position: Option<Position>,
+    #[serde(rename = "position")]
+    pub media_position: Option<Position>,
     /// Time at which the request was issued.
-    pub issued: Nanoseconds,
+    #[serde(rename = "issued")]
+    pub issued_at: Nanoseconds,
     /// Stages of the request, without gaps from issue to completion.
     pub spans: Vec<Span>,
     /// Uses of the data that the request brought: one for each access by a process.
-    pub uses: Vec<TracedUse>,
+    #[serde(rename = "uses")]
+    pub buffer_uses: Vec<TracedUse>,
 }
 
 impl TracedRequest {
     /// Returns the position on the disk; `None` for other devices or if it is unknown.
-    pub fn on_disk(&self) -> Option<DiskPosition> {
-        match self.position {
+    pub fn disk_position(&self) -> Option<DiskPosition> {
+        match self.media_position {
             Some(Position::Disk(position)) => Some(position),
             Some(Position::Flash { .. }) | None => None,
         }
     }
 
     /// Returns the completion time of the request.
-    pub fn completed(&self) -> Nanoseconds {
-        self.spans.last().map_or(self.issued, |span| span.until)
+    pub fn completed_at(&self) -> Nanoseconds {
+        self.spans
+            .last()
+            .map_or(self.issued_at, |span| span.stage_end)
     }
 
     /// Returns the request's spans as (stage, start, end).
-    pub fn parts(&self) -> impl Iterator<Item = (Stage, Nanoseconds, Nanoseconds)> + '_ {
-        with_starts(self.issued, &self.spans)
+    pub fn stage_intervals(&self) -> impl Iterator<Item = (Stage, Nanoseconds, Nanoseconds)> + '_ {
+        stage_intervals(self.issued_at, &self.spans)
     }
 }
 
@@ -177,35 +204,42 @@ impl TracedRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TracedUse {
     /// Number of the process that used the block.
-    pub process: u32,
+    #[serde(rename = "process")]
+    pub process_number: u32,
     /// Time at which the process obtained the block.
-    pub at: Nanoseconds,
+    #[serde(rename = "at")]
+    pub use_time: Nanoseconds,
 }
 
 /// Timed part of one process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TracedProcess {
     /// Number of the process whose timed part this is.
-    pub number: u32,
+    #[serde(rename = "process")]
+    pub process_number: u32,
     /// Start of the process's timed part.
-    pub opened: Nanoseconds,
+    #[serde(rename = "opened")]
+    pub account_start: Nanoseconds,
     /// Stages of the timed part, without gaps from its start to its end.
     pub spans: Vec<Span>,
     /// Processor work of the process by routine, in order of their ends, including work before the
     /// timed part.
     #[serde(default)]
-    pub work: Vec<TracedWork>,
+    #[serde(rename = "work")]
+    pub processor_work: Vec<TracedWork>,
 }
 
 impl TracedProcess {
     /// Returns the end of the process's timed part.
-    pub fn ended(&self) -> Nanoseconds {
-        self.spans.last().map_or(self.opened, |span| span.until)
+    pub fn account_end(&self) -> Nanoseconds {
+        self.spans
+            .last()
+            .map_or(self.account_start, |span| span.stage_end)
     }
 
     /// Returns the spans of the timed part as (stage, start, end).
-    pub fn parts(&self) -> impl Iterator<Item = (Stage, Nanoseconds, Nanoseconds)> + '_ {
-        with_starts(self.opened, &self.spans)
+    pub fn stage_intervals(&self) -> impl Iterator<Item = (Stage, Nanoseconds, Nanoseconds)> + '_ {
+        stage_intervals(self.account_start, &self.spans)
     }
 }
 
@@ -216,34 +250,38 @@ pub struct TracedWork {
     /// Stage that the processor work belongs to.
     pub stage: Stage,
     /// Start of the processor work.
-    pub from: Nanoseconds,
+    #[serde(rename = "from")]
+    pub work_start: Nanoseconds,
     /// End of the processor work.
-    pub until: Nanoseconds,
+    #[serde(rename = "until")]
+    pub work_end: Nanoseconds,
     /// Processor time that the routine itself needed.
     #[serde(default)]
-    pub own: Nanoseconds,
+    #[serde(rename = "own")]
+    pub own_time: Nanoseconds,
     /// Additional processor time because data transfers used the memory.
     #[serde(default)]
-    pub slowed: Nanoseconds,
+    #[serde(rename = "slowed")]
+    pub slowdown_time: Nanoseconds,
 }
 
 /// Collector of spans that are booked out of order. A waiting process books its wait when the wait
 /// ends, after spans that follow it.
 #[derive(Clone, Debug, Default)]
-pub struct Tiling {
+pub struct StageTiling {
     spans: Vec<(Nanoseconds, Nanoseconds, Stage)>,
 }
 
-impl Tiling {
+impl StageTiling {
     /// Adds a span of length `ns` that ended at `until`.
-    pub fn add(&mut self, stage: Stage, until: Nanoseconds, ns: u64) {
+    pub fn add_tile(&mut self, stage: Stage, until: Nanoseconds, ns: u64) {
         if ns > 0 {
             self.spans.push((Nanoseconds(until.0 - ns), until, stage));
         }
     }
 
     /// Returns the memory that the spans occupy, in bytes.
-    pub fn bytes(&self) -> usize {
+    pub fn memory_bytes(&self) -> usize {
         self.spans.capacity() * size_of::<(Nanoseconds, Nanoseconds, Stage)>()
     }
 
@@ -252,7 +290,7 @@ impl Tiling {
     /// # Panics
     ///
     /// If the spans from `opened` on have a gap or overlap.
-    pub fn tiled(mut self, opened: Nanoseconds) -> Vec<Span> {
+    pub fn into_spans(mut self, opened: Nanoseconds) -> Vec<Span> {
         self.spans.sort_by_key(|(from, _, _)| *from);
         let mut spans: Vec<Span> = Vec::with_capacity(self.spans.len());
         let mut at = opened;
@@ -263,8 +301,11 @@ impl Tiling {
             );
             at = until;
             match spans.last_mut() {
-                Some(last) if last.stage == stage => last.until = until,
-                _ => spans.push(Span { stage, until }),
+                Some(last) if last.stage == stage => last.stage_end = until,
+                _ => spans.push(Span {
+                    stage,
+                    stage_end: until,
+                }),
             }
         }
         spans
@@ -277,18 +318,18 @@ mod tests {
 
     #[test]
     fn spans_may_be_booked_late() {
-        let mut tiling = Tiling::default();
-        tiling.add(Stage::User, Nanoseconds(15), 5);
-        tiling.add(Stage::CpuWait, Nanoseconds(30), 5);
-        tiling.add(Stage::Copy, Nanoseconds(30), 0);
-        tiling.add(Stage::Seek, Nanoseconds(20), 5);
-        tiling.add(Stage::Seek, Nanoseconds(25), 5);
+        let mut tiling = StageTiling::default();
+        tiling.add_tile(Stage::User, Nanoseconds(15), 5);
+        tiling.add_tile(Stage::CpuWait, Nanoseconds(30), 5);
+        tiling.add_tile(Stage::Copy, Nanoseconds(30), 0);
+        tiling.add_tile(Stage::Seek, Nanoseconds(20), 5);
+        tiling.add_tile(Stage::Seek, Nanoseconds(25), 5);
         let span = |stage, until| Span {
             stage,
-            until: Nanoseconds(until),
+            stage_end: Nanoseconds(until),
         };
         assert_eq!(
-            tiling.tiled(Nanoseconds(10)),
+            tiling.into_spans(Nanoseconds(10)),
             [
                 span(Stage::User, 15),
                 span(Stage::Seek, 25),
@@ -300,19 +341,23 @@ mod tests {
     #[test]
     #[should_panic(expected = "ends at")]
     fn a_gap_is_no_tiling() {
-        let mut tiling = Tiling::default();
-        tiling.add(Stage::User, Nanoseconds(15), 5);
-        tiling.add(Stage::Copy, Nanoseconds(20), 4);
-        tiling.tiled(Nanoseconds(10));
+        let mut tiling = StageTiling::default();
+        tiling.add_tile(Stage::User, Nanoseconds(15), 5);
+        tiling.add_tile(Stage::Copy, Nanoseconds(20), 4);
+        tiling.into_spans(Nanoseconds(10));
     }
 
     #[test]
     fn what_is_not_in_an_old_document_is_empty() {
         let old = r#"{"drive":0,"channels":2,"dies":4,"unit_bytes":4096,"buffer_units":0}"#;
         let read: TracedFlash = serde_json::from_str(old).expect("an old document");
-        assert!(read.kept.is_empty() && read.levels.is_empty() && read.left_out == 0);
+        assert!(
+            read.recorded_periods.is_empty()
+                && read.level_samples.is_empty()
+                && read.omitted_period_count == 0
+        );
         let trace = r#"{"drives":[],"requests":[],"processes":[],"handlers":[]}"#;
         let read: crate::Trace = serde_json::from_str(trace).expect("an older one");
-        assert!(read.flash.is_empty());
+        assert!(read.flash_traces.is_empty());
     }
 }

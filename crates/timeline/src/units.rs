@@ -86,11 +86,11 @@ pub fn format_nanoseconds(span: Nanoseconds) -> String {
 }
 
 /// First millisecond of Unix time after the year 9999. Calendar dates stop there.
-pub const PAST_CALENDAR_MS: u64 = 253_402_300_800_000;
+pub const CALENDAR_END_UNIX_MS: u64 = 253_402_300_800_000;
 
 /// Formats a time as `2026-11-21 02:20:00`, in UTC. A time past the year 9999 is described as such.
 pub fn format_utc(unix_ms: u64) -> String {
-    if unix_ms >= PAST_CALENDAR_MS {
+    if unix_ms >= CALENDAR_END_UNIX_MS {
         return format!("{unix_ms} ms of Unix time");
     }
     let moment = UNIX_EPOCH + Duration::from_millis(unix_ms);
@@ -103,7 +103,7 @@ pub fn format_utc(unix_ms: u64) -> String {
 /// Parses a past time and returns it in milliseconds of Unix time. It accepts a date (`2026-11-20`)
 /// or date and time (`2026-11-20 14:00:00`) in UTC, or an age before `now_unix_ms` (`2h`, `3days`).
 /// `None` for anything else.
-pub fn parse_moment(text: &str, now_unix_ms: u64) -> Option<u64> {
+pub fn parse_point_in_time(text: &str, now_unix_ms: u64) -> Option<u64> {
     if let Ok(ago) = humantime::parse_duration(text) {
         return now_unix_ms.checked_sub(ago.as_millis().try_into().ok()?);
     }
@@ -156,7 +156,7 @@ mod tests {
             ("2024-02-30", None),
             ("", None),
         ] {
-            assert_eq!(parse_moment(text, now), moment, "{text}");
+            assert_eq!(parse_point_in_time(text, now), moment, "{text}");
         }
     }
 
@@ -165,8 +165,8 @@ mod tests {
         assert_eq!(format_utc(0), "1970-01-01 00:00:00");
         assert_eq!(format_utc(1_709_164_800_999), "2024-02-29 00:00:00");
         assert_eq!(format_utc(1_795_229_830_000), "2026-11-21 02:57:10");
-        assert_eq!(format_utc(PAST_CALENDAR_MS - 1), "9999-12-31 23:59:59");
-        for beyond in [PAST_CALENDAR_MS, 1 << 63, u64::MAX] {
+        assert_eq!(format_utc(CALENDAR_END_UNIX_MS - 1), "9999-12-31 23:59:59");
+        for beyond in [CALENDAR_END_UNIX_MS, 1 << 63, u64::MAX] {
             assert_eq!(format_utc(beyond), format!("{beyond} ms of Unix time"));
         }
     }

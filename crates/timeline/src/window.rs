@@ -9,22 +9,22 @@ use crate::SteadyRule;
 
 /// Statistics of consecutive values, one for each round, that decide on steady state.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Window {
+pub struct SteadyWindow {
     /// Mean of the values in the window.
-    pub mean: f64,
+    pub mean_value: f64,
     /// Difference between the largest and the smallest value.
-    pub range: f64,
+    pub value_range: f64,
     /// Maximum difference between a value and the mean.
-    pub deviation: f64,
+    pub mean_deviation: f64,
     /// Rise of the least-squares line from one value to the next.
-    pub slope: f64,
+    pub slope_per_round: f64,
     /// Number of values in the window.
-    pub count: usize,
+    pub value_count: usize,
 }
 
-impl Window {
+impl SteadyWindow {
     /// Returns the statistics of the values; `None` for fewer than two values.
-    pub fn of(values: &[f64]) -> Option<Self> {
+    pub fn from_values(values: &[f64]) -> Option<Self> {
         let count = values.len();
         if count < 2 {
             return None;
@@ -41,24 +41,24 @@ impl Window {
             .sum();
         let squares: f64 = places.map(|x| x * x).sum();
         Some(Self {
-            mean,
-            range: largest - smallest,
-            deviation: (largest - mean).max(mean - smallest),
-            slope: moment / squares,
-            count,
+            mean_value: mean,
+            value_range: largest - smallest,
+            mean_deviation: (largest - mean).max(mean - smallest),
+            slope_per_round: moment / squares,
+            value_count: count,
         })
     }
 
     /// Returns the change of the least-squares line from the first value to the last.
-    pub fn drift(&self) -> f64 {
-        self.slope * (self.count - 1) as f64
+    pub fn drift_over_window(&self) -> f64 {
+        self.slope_per_round * (self.value_count - 1) as f64
     }
 
     /// Reports whether the values are within the limits of a rule for steady state.
-    pub fn is_within(&self, rule: &SteadyRule) -> bool {
-        self.mean > 0.0
-            && self.range <= rule.excursion_share * self.mean
-            && self.drift().abs() <= rule.slope_share * self.mean
+    pub fn satisfies_rule(&self, rule: &SteadyRule) -> bool {
+        self.mean_value > 0.0
+            && self.value_range <= rule.excursion_share * self.mean_value
+            && self.drift_over_window().abs() <= rule.slope_share * self.mean_value
     }
 }
 
@@ -68,16 +68,16 @@ mod tests {
 
     #[test]
     fn a_window_has_what_both_tests_ask_for() {
-        let window = Window::of(&[2.0, 4.0, 6.0, 12.0]).unwrap();
-        let expected = Window {
-            mean: 6.0,
-            range: 10.0,
-            deviation: 6.0,
-            slope: 3.2,
-            count: 4,
+        let window = SteadyWindow::from_values(&[2.0, 4.0, 6.0, 12.0]).unwrap();
+        let expected = SteadyWindow {
+            mean_value: 6.0,
+            value_range: 10.0,
+            mean_deviation: 6.0,
+            slope_per_round: 3.2,
+            value_count: 4,
         };
         assert_eq!(window, expected);
-        assert!((window.drift() - 9.6).abs() < 1e-12);
-        assert_eq!(Window::of(&[1.0]), None);
+        assert!((window.drift_over_window() - 9.6).abs() < 1e-12);
+        assert_eq!(SteadyWindow::from_values(&[1.0]), None);
     }
 }

@@ -12,8 +12,8 @@ fn repetition(resident: Option<(u64, u64)>, storage: Option<u64>) -> Repetition 
         }],
         residency: resident.map(|(before_bytes, after_bytes)| Residency {
             file_bytes: 1000,
-            before_bytes,
-            after_bytes,
+            resident_before_bytes: before_bytes,
+            resident_after_bytes: after_bytes,
         }),
         ..Repetition::default()
     }
@@ -84,7 +84,7 @@ fn one_cached_repetition_invalidates_all_kept_ones() {
     let cold = repetition(Some((0, 1000)), Some(1000));
     let cached = repetition(Some((1000, 1000)), Some(0));
     let discarded = Repetition {
-        discarded: true,
+        is_discarded: true,
         ..cached.clone()
     };
     for (repetitions, verdict) in [
@@ -122,7 +122,7 @@ fn programs_without_storage_reads_have_no_verdict() {
             CacheVerdict::from_result(&one),
             CacheVerdict::NotApplicable,
             "{}",
-            one.title()
+            one.display_title()
         );
     }
 }

@@ -1,7 +1,7 @@
 //! Facts about settings, caches and file systems that distinguish compared runs.
 
 use diskperf_timeline::units::format_size;
-use diskperf_timeline::{CacheMode, Experiment, FRESH_NOTE, ProgramResult, Run, SizeChoice};
+use diskperf_timeline::{CacheMode, Experiment, FRESH_NOTE_PREFIX, ProgramResult, Run, SizeChoice};
 
 /// Returns for each run the facts that not all of the runs share; empty where no known fact
 /// distinguishes it.
@@ -17,16 +17,19 @@ pub(super) fn list_differences(runs: &[Run]) -> Vec<Vec<String>> {
 
 fn list_run_facts(run: &Run) -> Vec<String> {
     let mut facts = list_filesystems(run);
-    facts.push(match run.cache {
-        CacheMode::Cold | CacheMode::Warm => format!("--cache {}", run.cache.name()),
+    facts.push(match run.cache_mode {
+        CacheMode::Cold | CacheMode::Warm => format!("--cache {}", run.cache_mode.mode_name()),
         CacheMode::Direct => "--direct".to_owned(),
     });
-    if run.dropped_all_caches {
+    if run.drops_all_caches {
         facts.push("--drop-caches".to_owned());
     }
     facts.extend(run.experiment.iter().flat_map(list_options));
     facts.extend(list_parameters(run));
-    let before = run.interleaved.as_ref().and_then(|one| one.before.clone());
+    let before = run
+        .interleaved
+        .as_ref()
+        .and_then(|one| one.ordered_after.clone());
     facts.extend(before.map(|command| format!("after `{command}`")));
     let mut unique = Vec::new();
     for fact in facts {
@@ -42,7 +45,9 @@ fn list_run_facts(run: &Run) -> Vec<String> {
 fn list_filesystems(run: &Run) -> Vec<String> {
     let notes = |result: &ProgramResult| result.notes.clone();
     let fresh = run.results.iter().flat_map(notes);
-    let fresh: Vec<String> = fresh.filter(|note| note.starts_with(FRESH_NOTE)).collect();
+    let fresh: Vec<String> = fresh
+        .filter(|note| note.starts_with(FRESH_NOTE_PREFIX))
+        .collect();
     if !fresh.is_empty() {
         return fresh;
     }
@@ -51,7 +56,7 @@ fn list_filesystems(run: &Run) -> Vec<String> {
     let facts = mounted.flat_map(|one| {
         let options = one.mount_options.split(',');
         let options = options.filter(|option| !option.is_empty());
-        std::iter::once(one.kind.clone()).chain(options.map(str::to_owned))
+        std::iter::once(one.filesystem_type.clone()).chain(options.map(str::to_owned))
     });
     facts.collect()
 }
@@ -84,10 +89,10 @@ fn list_options(experiment: &Experiment) -> Vec<String> {
         .iter()
         .map(ToString::to_string)
         .collect();
-    if let SizeChoice::Bytes(bytes) = experiment.size {
+    if let SizeChoice::SizeBytes(bytes) = experiment.size_choice {
         options.push(format!("--size {}", format_size(bytes)));
     }
-    if let Some(drives) = experiment.drives {
+    if let Some(drives) = experiment.drive_count {
         options.push(format!("--drives {drives}"));
     }
     options

@@ -2,7 +2,7 @@
 
 use super::{Quantity, list_speeds};
 use crate::statistics::{median, separate};
-use diskperf_timeline::{ProgramResult, Run, RunState, World};
+use diskperf_timeline::{MeasuredWorld, ProgramResult, Run, RunState};
 
 /// Stored runs, in which a comparison looks for earlier runs of the same thing.
 #[derive(Clone, Debug, Default)]
@@ -27,12 +27,12 @@ impl RunHistory {
         quantity: Quantity,
     ) -> f64 {
         let earlier = self.0.iter().filter(|run| {
-            run.id != base.id
-                && run.id != other.id
-                && run.world == World::Host
+            run.run_id != base.run_id
+                && run.run_id != other.run_id
+                && run.world == MeasuredWorld::Host
                 && run.state == RunState::Finished
                 && run.interleaved.is_none()
-                && run.target == base.target
+                && run.target_label == base.target_label
                 && run.environment.cpu_model == base.environment.cpu_model
         });
         let results = earlier.filter_map(|run| {
@@ -40,9 +40,9 @@ impl RunHistory {
                 one.program == result.program
                     && one.parameters == result.parameters
                     && one.size_bytes == result.size_bytes
-                    && one.cache == result.cache
-                    && one.filesystem == result.filesystem
-                    && one.drives == result.drives
+                    && one.cache_mode == result.cache_mode
+                    && one.filesystem_type == result.filesystem_type
+                    && one.drive_count == result.drive_count
             };
             run.results.iter().find(same)
         });

@@ -159,17 +159,17 @@ impl BlockPair {
         quantity: Quantity,
     ) -> Vec<Self> {
         let partners: BTreeMap<u32, &Repetition> = base
-            .kept()
-            .filter_map(|one| Some((one.block?.number, one)))
+            .kept_repetitions()
+            .filter_map(|one| Some((one.interleaved_block?.block_number, one)))
             .collect();
-        let blocks = other.kept().filter_map(|one| {
-            let place = one.block?;
-            let partner = partners.get(&place.number)?;
+        let blocks = other.kept_repetitions().filter_map(|one| {
+            let place = one.interleaved_block?;
+            let partner = partners.get(&place.block_number)?;
             Some(Self {
                 base_rate: quantity.speed_of_repetition(partner)?,
                 other_rate: quantity.speed_of_repetition(one)?,
-                is_other_second: place.second,
-                is_after_verdict: place.after_verdict,
+                is_other_second: place.is_second_run,
+                is_after_verdict: place.is_after_verdict,
             })
         });
         blocks.collect()

@@ -18,7 +18,7 @@ impl<'a> ResultPairing<'a> {
     pub(super) fn match_results(base: &'a Run, other: &'a Run) -> Self {
         if super::are_ab_partners(base, other) {
             let mut pairs: Vec<_> = base.results.iter().zip(&other.results).collect();
-            pairs.sort_by_key(|(result, _)| result.row);
+            pairs.sort_by_key(|(result, _)| result.table_row);
             let beyond = |one: &'a Run| one.results.iter().skip(pairs.len()).collect();
             return Self {
                 base_only: beyond(base),
@@ -66,7 +66,7 @@ impl<'a> ResultPairing<'a> {
 
 fn results_in_table_order(run: &Run) -> Vec<&ProgramResult> {
     let mut results: Vec<&ProgramResult> = run.results.iter().collect();
-    results.sort_by_key(|result| result.row);
+    results.sort_by_key(|result| result.table_row);
     results
 }
 
@@ -82,11 +82,11 @@ fn unlikeness_score(base: &ProgramResult, other: &ProgramResult, alone: bool) ->
     if base.program != other.program || (parameters && !alone) {
         return None;
     }
-    let (base_kind, base_block) = split_filesystem_kind(&base.filesystem);
-    let (other_kind, other_block) = split_filesystem_kind(&other.filesystem);
+    let (base_kind, base_block) = split_filesystem_kind(&base.filesystem_type);
+    let (other_kind, other_block) = split_filesystem_kind(&other.filesystem_type);
     let differences = [
         parameters,
-        base.drives != other.drives,
+        base.drive_count != other.drive_count,
         base_kind != other_kind,
         base_block != other_block,
     ];

@@ -6,8 +6,8 @@ use crate::fixtures::{RandomNoise, build_ffs83_run, build_result, build_run, rea
 use crate::statistics::separate;
 use diskperf_timeline::units::MIB;
 use diskperf_timeline::{
-    Arm, Block, CacheMode, Experiment, FRESH_NOTE, Interference, Interleaved, RunState, Setting,
-    SizeChoice,
+    CacheMode, ComparisonVariant, Experiment, FRESH_NOTE_PREFIX, Interference, InterleavedBlock,
+    InterleavedRun, RunState, Setting, SizeChoice,
 };
 
 /// Twenty repetitions about this speed.
@@ -154,26 +154,26 @@ type Speeds = (f64, f64, bool);
 
 /// The two arms of an A/B measurement of a program.
 fn arms(blocks: &[Speeds]) -> [Run; 2] {
-    let arm = |arm: Arm, partner: &str, id: &str, of: fn(&Speeds) -> (f64, bool)| {
+    let arm = |arm: ComparisonVariant, partner: &str, id: &str, of: fn(&Speeds) -> (f64, bool)| {
         let repetitions = blocks.iter().zip(0..).map(|(block, number)| {
             let (speed, second) = of(block);
             Repetition {
-                block: Some(Block {
-                    number,
-                    second,
-                    after_verdict: false,
+                interleaved_block: Some(InterleavedBlock {
+                    block_number: number,
+                    is_second_run: second,
+                    is_after_verdict: false,
                 }),
                 ..read_repetition(MIB, speed, 50.0)
             }
         });
         Run {
-            interleaved: Some(Interleaved {
-                partner: partner.to_owned(),
-                arm,
+            interleaved: Some(InterleavedRun {
+                partner_run_id: partner.to_owned(),
+                variant: arm,
                 seed: 1983,
-                places_differ: false,
-                min_effect: None,
-                before: None,
+                targets_differ: false,
+                effect_min: None,
+                ordered_after: None,
             }),
             ..build_run(
                 id,
@@ -184,8 +184,8 @@ fn arms(blocks: &[Speeds]) -> [Run; 2] {
         }
     };
     [
-        arm(Arm::A, "b", "a", |block| (block.0, !block.2)),
-        arm(Arm::B, "a", "b", |block| (block.1, block.2)),
+        arm(ComparisonVariant::A, "b", "a", |block| (block.0, !block.2)),
+        arm(ComparisonVariant::B, "a", "b", |block| (block.1, block.2)),
     ]
 }
 
@@ -209,7 +209,7 @@ fn the_blocks_after_a_verdict_give_the_ratio() {
             let repetitions = &mut run.results[0].repetitions;
             repetitions.truncate(11 + after);
             for one in &mut repetitions[11..] {
-                one.block.as_mut().unwrap().after_verdict = true;
+                one.interleaved_block.as_mut().unwrap().is_after_verdict = true;
             }
         }
         let compared = compare(&runs);
@@ -294,10 +294,10 @@ fn arms_are_compared_block_by_block() {
     let of_arms = |min_effect| {
         let mut arms = arms(&drifting(1.0));
         for (arm, n) in arms.iter_mut().zip([0.0, 0.02]) {
-            arm.interleaved.as_mut().unwrap().min_effect = min_effect;
+            arm.interleaved.as_mut().unwrap().effect_min = min_effect;
             let even = arm.results[0].repetitions.iter_mut().step_by(2);
             for worker in even.flat_map(|one| &mut one.workers) {
-                worker.elapsed.0 = (worker.elapsed.0 as f64 * (1.0 + n)) as u64;
+                worker.elapsed_time.0 = (worker.elapsed_time.0 as f64 * (1.0 + n)) as u64;
             }
         }
         arms
@@ -368,7 +368,7 @@ fn earlier_runs_narrow_the_interval() {
         Verdict::Inconclusive
     );
     let elsewhere = earlier.iter().cloned().map(|run| Run {
-        target: "/b".to_owned(),
+        target_label: "/b".to_owned(),
         ..run
     });
     assert_eq!(compared(elsewhere.collect(), 850.0), Verdict::Inconclusive);
@@ -378,8 +378,8 @@ fn earlier_runs_narrow_the_interval() {
 fn results_are_paired_by_what_they_measured() {
     let one = |filesystem: &str, drives: u32, row: u32, block: &str| {
         let mut one = build_result("read", row, vec![read_repetition(MIB, 500.0, 10.0); 2]);
-        one.filesystem = filesystem.to_owned();
-        one.drives = drives;
+        one.filesystem_type = filesystem.to_owned();
+        one.drive_count = drives;
         one.parameters
             .insert("block_bytes".to_owned(), block.to_owned());
         one.distinguishing = vec!["block_bytes".to_owned()];
@@ -424,7 +424,7 @@ fn results_are_paired_by_what_they_measured() {
         let text = |one: &ProgramResult| {
             format!(
                 "{} {} {}",
-                one.filesystem, one.drives, one.parameters["block_bytes"]
+                one.filesystem_type, one.drive_count, one.parameters["block_bytes"]
             )
         };
         let pairing = ResultPairing::match_results(&base, &other);

@@ -6,7 +6,8 @@ use super::pairing::differing_parameters;
 use crate::interference;
 use diskperf_timeline::units::format_size;
 use diskperf_timeline::{
-    Modelled, Place, ProgramResult, Protocol, Repetition, Run, RunState, Statistic, World,
+    MeasuredWorld, ModelInformation, ProgramResult, Protocol, Repetition, Run, RunState,
+    SummaryStatistic, TargetDescription,
 };
 
 /// Warns of runs that did not finish.
@@ -51,16 +52,16 @@ pub(super) fn warn_of_run_pair(base: &Run, other: &Run, run: usize) -> Vec<RunWa
     for (what, of) in [
         (
             "suites",
-            (|run: &Run| run.suite.clone()) as fn(&Run) -> String,
+            (|run: &Run| run.suite_name.clone()) as fn(&Run) -> String,
         ),
-        ("versions of diskperf", |run| run.version.clone()),
+        ("versions of diskperf", |run| run.program_version.clone()),
         ("versions of the model", |run| {
             describe_model(run, |model| model.model_version.clone())
         }),
         ("settings", |run| {
             describe_model(run, |model| model.settings.join(" "))
         }),
-        ("kernels", |run| run.environment.kernel.clone()),
+        ("kernels", |run| run.environment.kernel_version.clone()),
         ("CPUs", |run| run.environment.cpu_model.clone()),
         ("devices", describe_devices),
         ("mount options", |run| {
@@ -74,14 +75,14 @@ pub(super) fn warn_of_run_pair(base: &Run, other: &Run, run: usize) -> Vec<RunWa
     ] {
         texts.extend(describe_if_different(what, &of(base), &of(other)));
     }
-    if base.dropped_all_caches != other.dropped_all_caches {
+    if base.drops_all_caches != other.drops_all_caches {
         texts.push("only one of the two dropped the whole machine's caches".to_owned());
     }
     texts.extend(describe_catalogues(base, other));
     if other
         .interleaved
         .as_ref()
-        .is_some_and(|one| one.places_differ)
+        .is_some_and(|one| one.targets_differ)
     {
         texts.push(
             "each side had its own files: the difference may come from their positions, which change speeds by 2 % to 5 %"
@@ -98,12 +99,15 @@ pub(super) fn warn_of_run_pair(base: &Run, other: &Run, run: usize) -> Vec<RunWa
 }
 
 /// Returns a property of a modelled run; empty for a run on real storage.
-fn describe_model(run: &Run, fact: impl Fn(&Modelled) -> String) -> String {
-    run.model.as_ref().map(fact).unwrap_or_default()
+fn describe_model(run: &Run, fact: impl Fn(&ModelInformation) -> String) -> String {
+    run.model_information.as_ref().map(fact).unwrap_or_default()
 }
 
 fn describe_catalogues(base: &Run, other: &Run) -> Option<String> {
-    let (base, other) = (base.model.as_ref()?, other.model.as_ref()?);
+    let (base, other) = (
+        base.model_information.as_ref()?,
+        other.model_information.as_ref()?,
+    );
     let changed: Vec<&str> = base
         .catalogue
         .iter()
@@ -130,11 +134,15 @@ pub(super) fn list_work_differences(base: &ProgramResult, other: &ProgramResult)
             &format_size(base.size_bytes),
             &format_size(other.size_bytes),
         ),
-        describe_if_different("cache modes", base.cache.name(), other.cache.name()),
+        describe_if_different(
+            "cache modes",
+            base.cache_mode.mode_name(),
+            other.cache_mode.mode_name(),
+        ),
         describe_if_different(
             "numbers of drives",
-            &base.drives.to_string(),
-            &other.drives.to_string(),
+            &base.drive_count.to_string(),
+            &other.drive_count.to_string(),
         ),
     ];
     differences.into_iter().flatten().collect()
@@ -148,9 +156,9 @@ pub(super) fn warn_of_result_pair(base: &ProgramResult, other: &ProgramResult) -
             "sizes",
             (|one: &ProgramResult| format_size(one.size_bytes)) as fn(&ProgramResult) -> String,
         ),
-        ("cache modes", |one| one.cache.name().to_owned()),
-        ("file systems", |one| one.filesystem.clone()),
-        ("numbers of drives", |one| one.drives.to_string()),
+        ("cache modes", |one| one.cache_mode.mode_name().to_owned()),
+        ("file systems", |one| one.filesystem_type.clone()),
+        ("numbers of drives", |one| one.drive_count.to_string()),
         ("protocols", |one| describe_protocol(&one.protocol)),
     ] {
         texts.extend(describe_if_different(what, &of(base), &of(other)));
@@ -168,12 +176,15 @@ pub(super) fn warn_of_result_pair(base: &ProgramResult, other: &ProgramResult) -
 }
 
 fn has_interleaved_blocks(result: &ProgramResult) -> bool {
-    result.repetitions.iter().any(|one| one.block.is_some())
+    result
+        .repetitions
+        .iter()
+        .any(|one| one.interleaved_block.is_some())
 }
 
 fn list_disturbed_repetitions(result: &ProgramResult) -> Vec<&Repetition> {
     let blocks = result.repetitions.iter();
-    let blocks = blocks.filter(|one| one.block.is_some() && !one.discarded);
+    let blocks = blocks.filter(|one| one.interleaved_block.is_some() && !one.is_discarded);
     blocks.filter(|one| one.is_disturbed()).collect()
 }
 
@@ -206,22 +217,24 @@ fn describe_if_different(what: &str, base: &str, other: &str) -> Option<String> 
     (base != other).then(|| format!("{what} differ: {}, {}", shown(base), shown(other)))
 }
 
-fn describe_world(world: World) -> &'static str {
+fn describe_world(world: MeasuredWorld) -> &'static str {
     match world {
-        World::Host => "host",
-        World::Model => "model",
+        MeasuredWorld::Host => "host",
+        MeasuredWorld::Model => "model",
     }
 }
 
 fn describe_protocol(protocol: &Protocol) -> String {
     let statistic = match protocol.statistic {
-        Statistic::Median => "median",
-        Statistic::Minimum => "minimum",
+        SummaryStatistic::Median => "median",
+        SummaryStatistic::Minimum => "minimum",
     };
-    let kept = protocol.repetitions.saturating_sub(protocol.discarded);
+    let kept = protocol
+        .repetition_count
+        .saturating_sub(protocol.discarded_count);
     format!(
         "{statistic} of {kept} after {} discarded",
-        protocol.discarded
+        protocol.discarded_count
     )
 }
 
@@ -242,7 +255,7 @@ fn describe_devices(run: &Run) -> String {
     })
 }
 
-fn describe_locations(run: &Run, fact: impl Fn(&Place) -> Option<String>) -> String {
+fn describe_locations(run: &Run, fact: impl Fn(&TargetDescription) -> Option<String>) -> String {
     let texts: Vec<String> = run.environment.places.iter().filter_map(fact).collect();
     texts.join(" + ")
 }

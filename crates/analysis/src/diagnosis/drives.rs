@@ -242,9 +242,9 @@ fn find_track_cause(
 /// fits a run, as on a drive with zones, the result is `true`.
 fn has_same_numbering(a: &Trace, b: &Trace, drive: u32) -> bool {
     let numberings = |trace: &Trace| -> Vec<(u64, u64)> {
-        let own = trace.requests.iter().filter(|one| one.drive == drive);
+        let own = trace.requests.iter().filter(|one| one.drive_index == drive);
         let places: Vec<(u64, DiskPosition)> = own
-            .filter_map(|one| Some((one.sector, one.on_disk()?)))
+            .filter_map(|one| Some((one.sector, one.disk_position()?)))
             .collect();
         let slots = places.first().map_or(0, |(_, on)| u64::from(on.slots));
         let sectors = (1..=slots).rev().take(SPARE_SECTORS_MAX + 1);

@@ -5,7 +5,7 @@ use super::routines::RoutineDurations;
 use super::samples::{DRIVER_STAGES, last_stage_end_ns, median};
 use super::searches::SearchMeasures;
 use crate::explanation::timed_window;
-use diskperf_timeline::trace::{Position, Purpose, TracedRequest};
+use diskperf_timeline::trace::{Position, RequestPurpose, TracedRequest};
 use diskperf_timeline::{Stage, Trace};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,7 +39,7 @@ pub(super) struct TraceMeasures {
     request_stage_ns: [f64; Stage::COUNT],
     /// Bytes that all requests of the run moved.
     pub(super) transferred_bytes: f64,
-    pub(super) request_count_by_purpose: BTreeMap<Purpose, f64>,
+    pub(super) request_count_by_purpose: BTreeMap<RequestPurpose, f64>,
     /// Median duration of each stage in the requests that have it, in nanoseconds.
     median_stage_ns: BTreeMap<Stage, f64>,
     pub(super) seek_ns_by_drive_and_distance: BTreeMap<(u32, u32), u64>,
@@ -59,9 +59,9 @@ impl TraceMeasures {
         let requests: Vec<&TracedRequest> = trace
             .requests
             .iter()
-            .filter(|one| one.completed() > from && one.issued < until)
+            .filter(|one| one.completed_at() > from && one.issued_at < until)
             .collect();
-        let mut numbers: Vec<u32> = requests.iter().map(|one| one.drive).collect();
+        let mut numbers: Vec<u32> = requests.iter().map(|one| one.drive_index).collect();
         numbers.sort_unstable();
         numbers.dedup();
         let asked = numbers.len();
@@ -77,11 +77,14 @@ impl TraceMeasures {
                 .iter()
                 .map(|one| {
                     let (first_byte, bytes) = request_byte_extent(trace, one);
-                    (one.drive, first_byte, bytes)
+                    (one.drive_index, first_byte, bytes)
                 })
                 .collect(),
             request_steps: BTreeMap::new(),
-            in_flight_max: find_in_flight_max(requests.iter().map(|one| one.issued.0), &requests),
+            in_flight_max: find_in_flight_max(
+                requests.iter().map(|one| one.issued_at.0),
+                &requests,
+            ),
             in_flight_past_driver_max: find_in_flight_max(
                 requests
                     .iter()
@@ -101,7 +104,7 @@ impl TraceMeasures {
             seek_ns_by_drive_and_distance: BTreeMap::new(),
             sector_positions: BTreeMap::new(),
             search_measures: SearchMeasures::from_trace(trace, &requests),
-            has_firmware: trace.drives.iter().any(|drive| drive.has_link),
+            has_firmware: trace.drives.iter().any(|drive| drive.has_bus_link),
             disk_measures: DiskMeasures::default(),
         };
         if measures.has_firmware {
@@ -119,12 +122,12 @@ impl TraceMeasures {
             );
         }
         for process in &trace.processes {
-            for (stage, start, stop) in process.parts() {
+            for (stage, start, stop) in process.stage_intervals() {
                 measures.program_stage_ns[stage.index()] += (stop.0 - start.0) as f64;
             }
         }
         for request in &requests {
-            for (stage, start, stop) in request.parts() {
+            for (stage, start, stop) in request.stage_intervals() {
                 let pieces = measures.durations_by_stage.entry(stage).or_default();
                 pieces.push(stop.0 - start.0);
             }
@@ -143,9 +146,9 @@ impl TraceMeasures {
     /// Counts the distances between the first bytes of consecutive requests.
     fn measure_file_access(&mut self, trace: &Trace, requests: &[&TracedRequest]) {
         for drive in 0..trace.drives.len() as u32 {
-            let own = requests.iter().filter(|one| one.drive == drive);
+            let own = requests.iter().filter(|one| one.drive_index == drive);
             let mut order: Vec<&&TracedRequest> = own.collect();
-            order.sort_by_key(|one| one.issued);
+            order.sort_by_key(|one| one.issued_at);
             for pair in order.windows(2) {
                 let (before, (first_byte, bytes)) = (
                     request_byte_extent(trace, pair[0]),
@@ -160,17 +163,18 @@ impl TraceMeasures {
     fn measure_requests(&mut self, trace: &Trace, requests: &[&TracedRequest]) {
         let mut spans: BTreeMap<Stage, Vec<f64>> = BTreeMap::new();
         for request in requests {
-            let drive = &trace.drives[request.drive as usize];
-            self.transferred_bytes += f64::from(request.sectors) * f64::from(drive.sector_bytes);
+            let drive = &trace.drives[request.drive_index as usize];
+            self.transferred_bytes +=
+                f64::from(request.sector_count) * f64::from(drive.sector_bytes);
             *self
                 .request_count_by_purpose
                 .entry(request.purpose)
                 .or_default() += 1.0;
-            let at = (request.drive, request.sector);
+            let at = (request.drive_index, request.sector);
             self.sector_positions
-                .extend(request.position.map(|place| (at, place)));
+                .extend(request.media_position.map(|place| (at, place)));
             let mut own = [0_u64; Stage::COUNT];
-            for (stage, start, stop) in request.parts() {
+            for (stage, start, stop) in request.stage_intervals() {
                 own[stage.index()] += stop.0 - start.0;
             }
             for (stage, ns) in Stage::ALL.into_iter().zip(own).filter(|(_, ns)| *ns > 0) {
@@ -190,18 +194,18 @@ impl TraceMeasures {
         for drive in 0..trace.drives.len() as u32 {
             let mut order: Vec<(u64, &TracedRequest)> = requests
                 .iter()
-                .filter(|one| one.drive == drive)
+                .filter(|one| one.drive_index == drive)
                 .filter_map(|one| Some((media_transfer_end_ns(one)?, *one)))
                 .collect();
             order.sort_by_key(|(end, _)| *end);
             for pair in order.windows(2) {
                 let (before, after) = (pair[0].1, pair[1].1);
-                let (Some(from), Some(to)) = (before.on_disk(), after.on_disk()) else {
+                let (Some(from), Some(to)) = (before.disk_position(), after.disk_position()) else {
                     continue;
                 };
                 let distance = from.cylinder.abs_diff(to.cylinder);
                 let seek: u64 = after
-                    .parts()
+                    .stage_intervals()
                     .filter(|(stage, ..)| *stage == Stage::Seek)
                     .map(|(_, start, stop)| stop.0 - start.0)
                     .sum();
@@ -237,13 +241,20 @@ impl TraceMeasures {
 /// Returns the idle time of the processor during the timed part of a trace, in nanoseconds.
 /// Readings from before, as during a ramp, are left out.
 fn processor_idle_ns(trace: &Trace) -> f64 {
-    let opened = trace.processes.iter().map(|process| process.opened).min();
-    let first = trace.busy.iter().find(|busy| Some(busy.at) >= opened);
-    let (Some(first), Some(last)) = (first, trace.busy.last()) else {
+    let opened = trace
+        .processes
+        .iter()
+        .map(|process| process.account_start)
+        .min();
+    let first = trace
+        .busy_samples
+        .iter()
+        .find(|busy| Some(busy.sample_time) >= opened);
+    let (Some(first), Some(last)) = (first, trace.busy_samples.last()) else {
         return 0.0;
     };
-    let busy = last.processor.since(first.processor).0 as f64;
-    last.at.since(first.at).0 as f64 - busy
+    let busy = last.processor_busy.since(first.processor_busy).0 as f64;
+    last.sample_time.since(first.sample_time).0 as f64 - busy
 }
 
 /// Stages of a request before the controller starts to serve it.
@@ -251,17 +262,17 @@ const QUEUE_STAGES: &[Stage] = &[Stage::Driver, Stage::DriverQueue, Stage::Contr
 
 /// Returns a request's first byte on its drive and its length in bytes.
 fn request_byte_extent(trace: &Trace, request: &TracedRequest) -> (u64, u64) {
-    let sector_bytes = u64::from(trace.drives[request.drive as usize].sector_bytes);
+    let sector_bytes = u64::from(trace.drives[request.drive_index as usize].sector_bytes);
     (
         request.sector * sector_bytes,
-        u64::from(request.sectors) * sector_bytes,
+        u64::from(request.sector_count) * sector_bytes,
     )
 }
 
 /// Returns the maximum number of requests in flight, each counted from its given start time to its
 /// completion.
 fn find_in_flight_max(from: impl Iterator<Item = u64>, requests: &[&TracedRequest]) -> u64 {
-    let ends = requests.iter().map(|one| (one.completed().0, -1));
+    let ends = requests.iter().map(|one| (one.completed_at().0, -1));
     let mut moments: Vec<(u64, i64)> = from.map(|at| (at, 1)).chain(ends).collect();
     moments.sort_unstable();
     let at_once = moments.iter().scan(0, |count, (_, change)| {
@@ -273,7 +284,7 @@ fn find_in_flight_max(from: impl Iterator<Item = u64>, requests: &[&TracedReques
 
 fn media_transfer_end_ns(request: &TracedRequest) -> Option<u64> {
     let media = request
-        .parts()
+        .stage_intervals()
         .filter(|(stage, ..)| *stage == Stage::MediaTransfer);
     media.map(|(.., stop)| stop.0).last()
 }

@@ -6,7 +6,7 @@ use super::causes::{
 };
 use super::{DrivePart, SuspectedComponent, measures::TraceMeasures};
 use crate::explanation::words;
-use diskperf_timeline::trace::Purpose;
+use diskperf_timeline::trace::RequestPurpose;
 use diskperf_timeline::{Deadline, Stage};
 
 /// Minimum share, of the requests or of the difference between two runs, that counts as a cause.
@@ -79,7 +79,7 @@ fn find_read_ahead_cause(a: &TraceMeasures, b: &TraceMeasures) -> Option<Candida
     let share = |of: &TraceMeasures| {
         let ahead = of
             .request_count_by_purpose
-            .get(&Purpose::ReadAhead)
+            .get(&RequestPurpose::ReadAhead)
             .copied()
             .unwrap_or(0.0);
         ahead / of.request_count().max(1.0)

@@ -119,10 +119,13 @@ struct ChangedDuration {
 impl RoutineDurations {
     pub(super) fn from_trace(trace: &Trace) -> Self {
         let mut routines = Self::default();
-        let programs = trace.processes.iter().flat_map(|process| &process.work);
+        let programs = trace
+            .processes
+            .iter()
+            .flat_map(|process| &process.processor_work);
         let programs = programs.map(|work| (ExecutionContext::Program, work));
         let handlers = trace
-            .handlers
+            .handler_work
             .iter()
             .map(|work| (ExecutionContext::Handler, work));
         for (worker, work) in programs.chain(handlers) {
@@ -130,22 +133,22 @@ impl RoutineDurations {
                 .work_durations
                 .entry((worker, work.stage))
                 .or_default();
-            lengths.add_duration(work.own.0);
-            let took = work.until.0 - work.from.0;
-            if work.slowed.0 > 0 && work.own.0 > DELAYED_WORK_NS_MIN {
+            lengths.add_duration(work.own_time.0);
+            let took = work.work_end.0 - work.work_start.0;
+            if work.slowdown_time.0 > 0 && work.own_time.0 > DELAYED_WORK_NS_MIN {
                 routines
                     .delay_durations
-                    .add_duration(work.slowed.0 * 1000 / work.own.0);
+                    .add_duration(work.slowdown_time.0 * 1000 / work.own_time.0);
             }
-            let interrupted = took - work.own.0 - work.slowed.0;
+            let interrupted = took - work.own_time.0 - work.slowdown_time.0;
             // A tick takes longer as well while data moves.
-            let steady = worker == ExecutionContext::Program && work.slowed.0 == 0;
+            let steady = worker == ExecutionContext::Program && work.slowdown_time.0 == 0;
             if steady && interrupted > 0 && is_delayed_by_tick_only(trace, work) {
                 routines.tick_durations.add_duration(interrupted);
             }
         }
         let mut between = DurationHistogram::default();
-        for pair in trace.ticks.windows(2) {
+        for pair in trace.clock_ticks.windows(2) {
             between.add_duration(pair[1].0 - pair[0].0);
         }
         let most = between.0.iter().max_by_key(|(_, count)| **count);
@@ -156,12 +159,14 @@ impl RoutineDurations {
 
 /// Tests whether exactly one clock tick, and no other interrupt, occurred during a routine.
 fn is_delayed_by_tick_only(trace: &Trace, work: &TracedWork) -> bool {
-    let (from, until) = (work.from, work.until);
-    let before = trace.ticks.partition_point(|tick| *tick < from);
-    let ticks = trace.ticks.partition_point(|tick| *tick < until) - before;
-    let ended = trace.handlers.partition_point(|one| one.until <= from);
-    let other = trace.handlers.get(ended);
-    ticks == 1 && other.is_none_or(|one| one.from >= until)
+    let (from, until) = (work.work_start, work.work_end);
+    let before = trace.clock_ticks.partition_point(|tick| *tick < from);
+    let ticks = trace.clock_ticks.partition_point(|tick| *tick < until) - before;
+    let ended = trace
+        .handler_work
+        .partition_point(|one| one.work_end <= from);
+    let other = trace.handler_work.get(ended);
+    ticks == 1 && other.is_none_or(|one| one.work_start >= until)
 }
 
 /// Returns the part of the computer that the routines of a stage belong to.

@@ -8,9 +8,11 @@ pub(super) const DRIVER_STAGES: &[Stage] = &[Stage::Driver, Stage::DriverQueue];
 /// Returns the time at which a request leaves its leading stages, as far as they are among the
 /// given ones.
 pub(super) fn last_stage_end_ns(request: &TracedRequest, stages: &[Stage]) -> u64 {
-    let parts = request.parts();
+    let parts = request.stage_intervals();
     let first = parts.take_while(|(stage, ..)| stages.contains(stage));
-    first.last().map_or(request.issued.0, |(.., until)| until.0)
+    first
+        .last()
+        .map_or(request.issued_at.0, |(.., until)| until.0)
 }
 
 /// Returns the median of the values; `None` for an empty slice.

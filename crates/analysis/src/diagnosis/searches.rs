@@ -36,11 +36,11 @@ impl SearchMeasures {
         let mut searches = Self::default();
         let mut leads = Vec::new();
         for request in requests {
-            let Some(DiskPosition { slot, slots, .. }) = request.on_disk() else {
+            let Some(DiskPosition { slot, slots, .. }) = request.disk_position() else {
                 continue;
             };
             // Nobody searches for a disk with firmware: it finds its sectors itself.
-            if trace.drives[request.drive as usize].has_link {
+            if trace.drives[request.drive_index as usize].has_bus_link {
                 continue;
             }
             let under_head = |at| find_slot_under_head(trace, (request, slots), at);
@@ -49,7 +49,9 @@ impl SearchMeasures {
                 let ahead = f64::from(slot) - under_head(found);
                 leads.push(ahead.rem_euclid(f64::from(slots)).round() % f64::from(slots));
             }
-            let away = request.parts().any(|(stage, ..)| stage == Stage::Seek);
+            let away = request
+                .stage_intervals()
+                .any(|(stage, ..)| stage == Stage::Seek);
             if !away {
                 let head = under_head(search_decision_time(trace, request)) as u32;
                 let distance = (slot + slots - head) % slots;
@@ -76,7 +78,7 @@ fn count_search_decision(decisions: &mut SearchDecisions, value: u32, did: bool)
 /// rotational wait that something other than the transfer follows.
 fn search_end_time(request: &TracedRequest) -> Option<Nanoseconds> {
     let is_wait = |stage| matches!(stage, Stage::RotationalLatency | Stage::MissedRevolution(_));
-    let parts: Vec<_> = request.parts().collect();
+    let parts: Vec<_> = request.stage_intervals().collect();
     parts.windows(2).find_map(|pair| {
         let (wait, next) = (pair[0], pair[1]);
         let ended = is_wait(wait.0) && !is_wait(next.0) && next.0 != Stage::MediaTransfer;
@@ -89,7 +91,7 @@ fn find_slot_under_head(
     (request, slots): (&TracedRequest, u32),
     at: Nanoseconds,
 ) -> f64 {
-    let turned = trace.drives[request.drive as usize].revolutions(at);
+    let turned = trace.drives[request.drive_index as usize].revolutions_at(at);
     turned.rem_euclid(1.0) * f64::from(slots)
 }
 
@@ -97,21 +99,27 @@ fn find_slot_under_head(
 /// request. Where the transfer followed immediately, it is the start of the driver's last work.
 fn search_decision_time(trace: &Trace, request: &TracedRequest) -> Nanoseconds {
     let until = Nanoseconds(last_stage_end_ns(request, DRIVER_STAGES));
-    let next = request.parts().find(|(_, from, _)| *from >= until);
+    let next = request
+        .stage_intervals()
+        .find(|(_, from, _)| *from >= until);
     let waited = next.is_some_and(|(stage, ..)| stage == Stage::ChannelWait);
     if waited || search_end_time(request).is_some() {
         return until;
     }
-    let of_handler = trace.handlers.partition_point(|work| work.until < until);
+    let of_handler = trace
+        .handler_work
+        .partition_point(|work| work.work_end < until);
     let of_programs = trace.processes.iter().map(|process| {
-        let ended = process.work.partition_point(|work| work.until < until);
-        process.work.get(ended)
+        let ended = process
+            .processor_work
+            .partition_point(|work| work.work_end < until);
+        process.processor_work.get(ended)
     });
     let mut last = of_programs
-        .chain([trace.handlers.get(of_handler)])
+        .chain([trace.handler_work.get(of_handler)])
         .flatten();
-    let last = last.find(|work| work.stage == Stage::Driver && work.until == until);
-    last.map_or(until, |work| work.from)
+    let last = last.find(|work| work.stage == Stage::Driver && work.work_end == until);
+    last.map_or(until, |work| work.work_start)
 }
 
 /// Finds the differences between two runs in their sector searches.

@@ -2,7 +2,7 @@
 
 use super::response::find_awaited_requests;
 use super::words::format_percent;
-use diskperf_timeline::trace::{ArmWork, Purpose, TracedArm};
+use diskperf_timeline::trace::{ArmWork, RequestPurpose, TracedArm};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -31,9 +31,9 @@ struct ReadAheadExtents(BTreeMap<(u32, u64), u64>);
 
 impl ReadAheadExtents {
     fn add_arm_work(&mut self, arm: &TracedArm) {
-        let (mut first, mut end) = (arm.sector, arm.sector + u64::from(arm.sectors));
+        let (mut first, mut end) = (arm.sector, arm.sector + u64::from(arm.sector_count));
         // What it meets becomes one with it.
-        let drive = arm.drive;
+        let drive = arm.drive_index;
         while let Some((at, other)) = self.0.range((drive, 0)..=(drive, end)).next_back() {
             let (at, other) = (*at, *other);
             if other < first {
@@ -55,32 +55,32 @@ impl BufferHits {
     /// Counts the buffered reads within the elapsed time; `None` where no disk with a buffer was
     /// read.
     pub(super) fn from_trace(trace: &Trace, window: (Nanoseconds, Nanoseconds)) -> Option<Self> {
-        let reads_ahead = |arm: &&TracedArm| arm.work == ArmWork::ReadAhead;
-        let mut ahead: Vec<&TracedArm> = (trace.arms.iter())
+        let reads_ahead = |arm: &&TracedArm| arm.arm_work == ArmWork::ReadAhead;
+        let mut ahead: Vec<&TracedArm> = (trace.arm_traces.iter())
             .filter(reads_ahead)
-            .filter(|arm| arm.until() > window.0)
+            .filter(|arm| arm.work_end() > window.0)
             .collect();
-        ahead.sort_unstable_by_key(|arm| arm.from);
+        ahead.sort_unstable_by_key(|arm| arm.work_start);
         let mut ahead = ahead.into_iter().peekable();
         let mut passed = ReadAheadExtents::default();
         let mut requests = find_awaited_requests(trace, window);
-        requests.sort_by_key(|one| one.completed());
+        requests.sort_by_key(|one| one.completed_at());
         let mut found = Self::default();
         for one in requests {
             // What is read on to afterwards did not answer this one.
-            while let Some(arm) = ahead.next_if(|arm| arm.from < one.completed()) {
+            while let Some(arm) = ahead.next_if(|arm| arm.work_start < one.completed_at()) {
                 passed.add_arm_work(arm);
             }
-            let has_buffer = trace.drives[one.drive as usize].has_link;
-            if one.purpose != Purpose::Read || !has_buffer {
+            let has_buffer = trace.drives[one.drive_index as usize].has_bus_link;
+            if one.purpose != RequestPurpose::Read || !has_buffer {
                 continue;
             }
             found.read_count += 1;
             if one.spans.iter().any(|span| span.stage == Stage::CacheHit) {
                 found.buffer_hit_count += 1;
                 // Of the last sector: what was asked for before may end in the midst of it.
-                let last = one.sector + u64::from(one.sectors) - 1;
-                found.read_ahead_hit_count += u64::from(passed.contains(one.drive, last));
+                let last = one.sector + u64::from(one.sector_count) - 1;
+                found.read_ahead_hit_count += u64::from(passed.contains(one.drive_index, last));
             }
         }
         (found.read_count > 0).then_some(found)

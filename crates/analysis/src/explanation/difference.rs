@@ -122,11 +122,11 @@ pub enum ContributionMethod {
 /// Compares the stages of two accounts, with the second scaled to the work of the first. The scaled
 /// stages still sum to the second's scaled time.
 pub fn compare_stages(a: &TimeAccount, b: &TimeAccount, work: WorkRatio) -> Vec<StageDifference> {
-    let share = |stage| i128::from(b.ledger.stage(stage).0) * i128::from(work.a.max(1));
+    let share = |stage| i128::from(b.ledger.stage_duration(stage).0) * i128::from(work.a.max(1));
     let scaled = round_shares(&Stage::ALL.map(share), i128::from(work.b.max(1)));
     let of = |(stage, ns): (Stage, i64)| StageDifference {
         stage,
-        a: a.ledger.stage(stage),
+        a: a.ledger.stage_duration(stage),
         b: Nanoseconds(ns as u64),
     };
     let all = Stage::ALL.into_iter().zip(scaled).map(of);

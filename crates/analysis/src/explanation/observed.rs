@@ -21,8 +21,10 @@
 //! of others.
 
 use super::{DeviceAccount, OperationAccount, TimeAccount, ValueQuantiles, timed_window};
-use diskperf_timeline::block::{BlockRequest, Operation, Scheduled, Switch, TimedPart};
-use diskperf_timeline::trace::{Purpose, TracedBusy, TracedDrive, TracedProcess, TracedRequest};
+use diskperf_timeline::block::{BlockRequest, Operation, SchedulingState, ThreadSwitch, TimedPart};
+use diskperf_timeline::trace::{
+    RequestPurpose, TracedBusy, TracedDrive, TracedProcess, TracedRequest,
+};
 use diskperf_timeline::{BlockTrace, Nanoseconds, Repetition, Span, Stage, Trace};
 
 const SECTOR_BYTES: u64 = 512;
@@ -30,22 +32,22 @@ const SECTOR_BYTES: u64 = 512;
 /// Converts recorded events into a trace, as a model would have recorded it.
 pub fn build_trace(block: &BlockTrace) -> Trace {
     let edges = QueueEdges::from_requests(&block.requests);
-    let mut workers: Vec<(u32, &TimedPart)> = (1..).zip(&block.workers).collect();
-    workers.sort_by_key(|(_, worker)| worker.ended);
+    let mut workers: Vec<(u32, &TimedPart)> = (1..).zip(&block.timed_parts).collect();
+    workers.sort_by_key(|(_, worker)| worker.ended_at);
     let process = |(number, worker): &(u32, &TimedPart)| TracedProcess {
-        number: *number,
-        opened: worker.opened,
-        spans: edges.list_worker_spans(worker, &block.switches),
+        process_number: *number,
+        account_start: worker.started_at,
+        spans: edges.list_worker_spans(worker, &block.thread_switches),
         // No kernel's routines are told apart here.
-        work: Vec::new(),
+        processor_work: Vec::new(),
     };
     let mut trace = Trace {
         drives: vec![
             TracedDrive {
                 revolution_ns: 0.0,
-                phase: 0.0,
+                rotational_phase: 0.0,
                 sector_bytes: SECTOR_BYTES as u32,
-                has_link: false,
+                has_bus_link: false,
             };
             block.devices.len()
         ],
@@ -54,43 +56,49 @@ pub fn build_trace(block: &BlockTrace) -> Trace {
         ..Trace::default()
     };
     if let Some((from, until)) = timed_window(&trace) {
-        let parts = trace.processes.iter().flat_map(TracedProcess::parts);
+        let parts = trace
+            .processes
+            .iter()
+            .flat_map(TracedProcess::stage_intervals);
         let working = parts.filter(|(stage, ..)| *stage == Stage::SystemCall);
         let processor = working.map(|(_, from, until)| until.since(from)).sum();
         let busy = |at, processor| TracedBusy {
-            at,
-            processor,
-            handlers: Nanoseconds::ZERO,
-            bus: Nanoseconds::ZERO,
-            controllers: Vec::new(),
-            flash: Vec::new(),
+            sample_time: at,
+            processor_busy: processor,
+            handlers_busy: Nanoseconds::ZERO,
+            bus_busy: Nanoseconds::ZERO,
+            controllers_busy: Vec::new(),
+            flash_busy: Vec::new(),
         };
-        trace.busy = vec![busy(from, Nanoseconds::ZERO), busy(until, processor)];
+        trace.busy_samples = vec![busy(from, Nanoseconds::ZERO), busy(until, processor)];
     }
     trace
 }
 
 fn build_traced_request(block_request: &BlockRequest) -> TracedRequest {
-    let span = |stage, until| Span { stage, until };
+    let span = |stage, until| Span {
+        stage,
+        stage_end: until,
+    };
     TracedRequest {
-        drive: block_request.device,
+        drive_index: block_request.device_index,
         sector: block_request.sector,
-        sectors: (block_request.bytes / SECTOR_BYTES) as u32,
-        forced: false,
+        sector_count: (block_request.bytes / SECTOR_BYTES) as u32,
+        is_fua: false,
         purpose: match block_request.operation {
-            Operation::Read => Purpose::Read,
-            Operation::ReadAhead => Purpose::ReadAhead,
+            Operation::Read => RequestPurpose::Read,
+            Operation::ReadAhead => RequestPurpose::ReadAhead,
             Operation::Write | Operation::Flush | Operation::Discard | Operation::Other => {
-                Purpose::Write
+                RequestPurpose::Write
             }
         },
-        position: None,
-        issued: block_request.queued,
+        media_position: None,
+        issued_at: block_request.queued_at,
         spans: vec![
-            span(Stage::DriverQueue, block_request.issued),
-            span(Stage::Device, block_request.completed),
+            span(Stage::DriverQueue, block_request.issued_at),
+            span(Stage::Device, block_request.completed_at),
         ],
-        uses: Vec::new(),
+        buffer_uses: Vec::new(),
     }
 }
 
@@ -112,9 +120,9 @@ impl QueueEdges {
         };
         let mut edges = Vec::with_capacity(3 * requests.len());
         for one in requests {
-            edges.push(edge(one.queued, 1, 0));
-            edges.push(edge(one.issued, -1, 1));
-            edges.push(edge(one.completed, 0, -1));
+            edges.push(edge(one.queued_at, 1, 0));
+            edges.push(edge(one.issued_at, -1, 1));
+            edges.push(edge(one.completed_at, 0, -1));
         }
         edges.sort_by_key(|edge| edge.time);
         Self(edges)
@@ -122,28 +130,31 @@ impl QueueEdges {
 
     /// Returns the spans of a worker's time without gaps. They begin on a processor, since the
     /// worker has just read the clock.
-    fn list_worker_spans(&self, worker: &TimedPart, switches: &[Switch]) -> Vec<Span> {
+    fn list_worker_spans(&self, worker: &TimedPart, switches: &[ThreadSwitch]) -> Vec<Span> {
         let mut spans: Vec<Span> = Vec::new();
         let mut book = |stage, until: Nanoseconds, at: &mut Nanoseconds| {
-            let until = until.min(worker.ended);
+            let until = until.min(worker.ended_at);
             if until <= *at {
                 return;
             }
             *at = until;
             match spans.last_mut() {
-                Some(last) if last.stage == stage => last.until = until,
-                _ => spans.push(Span { stage, until }),
+                Some(last) if last.stage == stage => last.stage_end = until,
+                _ => spans.push(Span {
+                    stage,
+                    stage_end: until,
+                }),
             }
         };
         let (mut queued, mut at_device) = (0, 0);
-        let mut scheduled = Scheduled::Running;
-        let mut at = worker.opened;
+        let mut scheduled = SchedulingState::Running;
+        let mut at = worker.started_at;
         let mut edges = self.0.iter().peekable();
         let switches = add_missing_switches(worker, switches);
         let mut switches = switches.iter().peekable();
         loop {
             let edge = edges.peek().map(|edge| edge.time);
-            let switch = switches.peek().map(|switch| switch.at);
+            let switch = switches.peek().map(|switch| switch.switch_time);
             let Some(next) = edge.into_iter().chain(switch).min() else {
                 break;
             };
@@ -152,13 +163,13 @@ impl QueueEdges {
                 queued += edge.queued_change;
                 at_device += edge.at_device_change;
             }
-            while let Some(switch) = switches.next_if(|switch| switch.at == next) {
-                scheduled = switch.to;
+            while let Some(switch) = switches.next_if(|switch| switch.switch_time == next) {
+                scheduled = switch.new_state;
             }
         }
         book(
             choose_stage(scheduled, queued, at_device),
-            worker.ended,
+            worker.ended_at,
             &mut at,
         );
         spans
@@ -170,36 +181,36 @@ impl QueueEdges {
 /// As a processor leaves its idle loop, the switch event of its new thread is sometimes missing,
 /// for all tracers alike and without being counted as lost. A thread that leaves a processor must
 /// have been on it: since its wake-up, except for the microseconds that an idle processor takes.
-fn add_missing_switches(worker: &TimedPart, switches: &[Switch]) -> Vec<Switch> {
-    let own = switches
-        .iter()
-        .filter(|switch| switch.thread == worker.thread && switch.at > worker.opened);
-    let mut all: Vec<Switch> = Vec::new();
-    let mut scheduled = Scheduled::Running;
+fn add_missing_switches(worker: &TimedPart, switches: &[ThreadSwitch]) -> Vec<ThreadSwitch> {
+    let own = switches.iter().filter(|switch| {
+        switch.thread_id == worker.thread_id && switch.switch_time > worker.started_at
+    });
+    let mut all: Vec<ThreadSwitch> = Vec::new();
+    let mut scheduled = SchedulingState::Running;
     for switch in own {
-        match (scheduled, switch.to) {
-            (Scheduled::Running | Scheduled::Woken, Scheduled::Woken) => continue,
-            (Scheduled::Woken, Scheduled::Preempted | Scheduled::Waiting) => {
+        match (scheduled, switch.new_state) {
+            (SchedulingState::Running | SchedulingState::Woken, SchedulingState::Woken) => continue,
+            (SchedulingState::Woken, SchedulingState::Preempted | SchedulingState::Waiting) => {
                 if let Some(woken) = all.last_mut() {
-                    woken.to = Scheduled::Running;
+                    woken.new_state = SchedulingState::Running;
                 }
             }
             _ => {}
         }
-        scheduled = switch.to;
+        scheduled = switch.new_state;
         all.push(*switch);
     }
     all
 }
 
 /// Returns the stage to which a worker's instant is booked, by the rules of the module.
-fn choose_stage(scheduled: Scheduled, queued: i64, at_device: i64) -> Stage {
+fn choose_stage(scheduled: SchedulingState, queued: i64, at_device: i64) -> Stage {
     match scheduled {
-        Scheduled::Running => Stage::SystemCall,
-        Scheduled::Preempted | Scheduled::Woken => Stage::CpuWait,
-        Scheduled::Waiting if at_device > 0 => Stage::Device,
-        Scheduled::Waiting if queued > 0 => Stage::DriverQueue,
-        Scheduled::Waiting => Stage::Unattributed,
+        SchedulingState::Running => Stage::SystemCall,
+        SchedulingState::Preempted | SchedulingState::Woken => Stage::CpuWait,
+        SchedulingState::Waiting if at_device > 0 => Stage::Device,
+        SchedulingState::Waiting if queued > 0 => Stage::DriverQueue,
+        SchedulingState::Waiting => Stage::Unattributed,
     }
 }
 
@@ -225,14 +236,16 @@ pub fn find_cpu_share_disagreement(
 ) -> Option<CpuShareDisagreement> {
     let trace = build_trace(block);
     let of_worker = |process: &TracedProcess| {
-        let worker = repetition.workers.get(process.number as usize - 1)?;
-        let parts = process.parts();
+        let worker = repetition
+            .workers
+            .get(process.process_number as usize - 1)?;
+        let parts = process.stage_intervals();
         let running = parts.filter(|(stage, ..)| *stage == Stage::SystemCall);
         let by_events: Nanoseconds = running.map(|(_, from, until)| until.since(from)).sum();
-        let elapsed = worker.elapsed.0.max(1) as f64;
+        let elapsed = worker.elapsed_time.0.max(1) as f64;
         Some(CpuShareDisagreement {
             cpu_share_from_events: by_events.0 as f64 / elapsed,
-            cpu_share_from_accounting: worker.cpu.0 as f64 / elapsed,
+            cpu_share_from_accounting: worker.cpu_time.0 as f64 / elapsed,
         })
     };
     let apart = |one: &CpuShareDisagreement| {
@@ -245,7 +258,7 @@ pub fn find_cpu_share_disagreement(
 
 /// Creates the account of recorded events; `None` where events were lost or no worker ended.
 pub fn build_account(block: &BlockTrace) -> Option<TimeAccount> {
-    if block.lost_events > 0 {
+    if block.lost_event_count > 0 {
         return None;
     }
     let trace = build_trace(block);
@@ -268,7 +281,9 @@ fn build_device_account(
     let own: Vec<&BlockRequest> = block
         .requests
         .iter()
-        .filter(|one| one.device == number && one.completed > from && one.queued < until)
+        .filter(|one| {
+            one.device_index == number && one.completed_at > from && one.queued_at < until
+        })
         .collect();
     let elapsed = until.since(from).0.max(1) as f64;
     let within = |start: Nanoseconds, stop: Nanoseconds| stop.min(until).since(start.max(from));
@@ -278,15 +293,15 @@ fn build_device_account(
     };
     let completed = |operation| {
         let all = own.iter().copied();
-        let done = all.filter(move |one| one.operation == operation && one.completed <= until);
+        let done = all.filter(move |one| one.operation == operation && one.completed_at <= until);
         OperationAccount::from_requests(operation, &done.collect::<Vec<_>>())
     };
     DeviceAccount {
         device_name: name.clone(),
-        in_queue_mean: Some(mean(&|one| within(one.queued, one.issued))),
-        at_device_mean: Some(mean(&|one| within(one.issued, one.completed))),
+        in_queue_mean: Some(mean(&|one| within(one.queued_at, one.issued_at))),
+        at_device_mean: Some(mean(&|one| within(one.issued_at, one.completed_at))),
         at_device_max: Some(count_in_flight_max(
-            own.iter().map(|one| (one.issued, one.completed)),
+            own.iter().map(|one| (one.issued_at, one.completed_at)),
         )),
         operation_accounts: Operation::ALL.into_iter().filter_map(completed).collect(),
     }
@@ -320,8 +335,8 @@ impl OperationAccount {
             request_count: all.len() as u64,
             total_bytes: all.iter().map(|one| one.bytes).sum(),
             request_bytes: spread(&|one| one.bytes)?,
-            queue_ns: spread(&|one| one.issued.since(one.queued).0)?,
-            device_ns: spread(&|one| one.completed.since(one.issued).0)?,
+            queue_ns: spread(&|one| one.issued_at.since(one.queued_at).0)?,
+            device_ns: spread(&|one| one.completed_at.since(one.issued_at).0)?,
         })
     }
 }

@@ -37,10 +37,13 @@ pub(super) fn list_arm_work(
     from: Nanoseconds,
     until: Nanoseconds,
 ) -> impl Iterator<Item = (ArmWork, Stage, (u64, u64))> + '_ {
-    let arms = trace.arms.iter().filter(move |one| one.drive == drive);
+    let arms = trace
+        .arm_traces
+        .iter()
+        .filter(move |one| one.drive_index == drive);
     let parts = arms.flat_map(|one| {
-        let parts = one.parts();
-        parts.map(move |(stage, start, stop)| (one.work, stage, (start, stop)))
+        let parts = one.stage_intervals();
+        parts.map(move |(stage, start, stop)| (one.arm_work, stage, (start, stop)))
     });
     parts.filter_map(move |(work, stage, (start, stop))| {
         let span = (start.max(from).0, stop.min(until).0);
@@ -68,7 +71,10 @@ pub(super) fn list_request_spans(
     (from, until): (Nanoseconds, Nanoseconds),
     which: impl Fn(Stage) -> bool,
 ) -> impl Iterator<Item = (u64, u64)> {
-    let requests = trace.requests.iter().filter(move |one| one.drive == drive);
+    let requests = trace
+        .requests
+        .iter()
+        .filter(move |one| one.drive_index == drive);
     let parts = requests.flat_map(move |request| clip_request_parts(request, from, until));
     parts.filter_map(move |(stage, start, stop)| which(stage).then_some((start.0, stop.0)))
 }
@@ -101,7 +107,7 @@ impl DriveTimeParts {
             read_ahead_time: Nanoseconds::ZERO,
             gap_passing_time: spent(|one| one == Stage::MediaTransfer),
         };
-        match trace.drives[drive as usize].has_link {
+        match trace.drives[drive as usize].has_bus_link {
             true => of_requests.add_arm_work(trace, drive, window),
             false => of_requests,
         }

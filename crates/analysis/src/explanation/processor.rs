@@ -25,10 +25,10 @@ impl CpuTimeDivision {
     /// Divides a program's processor time by the ticks of all kept repetitions; `None` where they
     /// are too few.
     pub(super) fn from_result(result: &ProgramResult) -> Option<Self> {
-        let workers = || result.kept().flat_map(|one| &one.workers);
+        let workers = || result.kept_repetitions().flat_map(|one| &one.workers);
         let division = Self {
-            user_time: workers().map(|worker| worker.user).sum(),
-            system_time: workers().map(|worker| worker.system).sum(),
+            user_time: workers().map(|worker| worker.user_cpu_time).sum(),
+            system_time: workers().map(|worker| worker.system_cpu_time).sum(),
         };
         (division.user_time + division.system_time >= DIVISION_TIME_MIN).then_some(division)
     }
@@ -77,11 +77,11 @@ fn divide_ledger_cpu_time(ledger: &Ledger, division: Option<CpuTimeDivision>) ->
     let mut table = [0; Stage::COUNT];
     for entry in ledger.entries() {
         if entry.stage == Stage::SystemCall {
-            for (stage, ns) in build_ledger_entries(division, entry.ns) {
+            for (stage, ns) in build_ledger_entries(division, entry.duration) {
                 table[stage.index()] += ns.0;
             }
         } else {
-            table[entry.stage.index()] += entry.ns.0;
+            table[entry.stage.index()] += entry.duration.0;
         }
     }
     Ledger::from_table(&table)
@@ -95,10 +95,10 @@ pub fn divide_by_layers(account: &mut TimeAccount, layers: &Decomposition, calls
         .iter_mut()
         .map(|one| &mut one.ledger);
     for ledger in own.chain([&mut account.ledger]) {
-        let mut left = ledger.stage(Stage::SystemCall).0;
+        let mut left = ledger.stage_duration(Stage::SystemCall).0;
         let mut table = [0; Stage::COUNT];
         for entry in ledger.entries() {
-            table[entry.stage.index()] = entry.ns.0;
+            table[entry.stage.index()] = entry.duration.0;
         }
         table[Stage::SystemCall.index()] = 0;
         for part in &layers.cost_estimates {
@@ -120,7 +120,7 @@ pub fn describe_cpu_division(result: &ProgramResult) -> Option<String> {
     CpuTimeDivision::from_result(result).is_none().then(|| {
         format!(
             "{}: the CPU time is too short for the kernel's ticks to divide it into user and system time, and is unattributed; use a larger --size or more --runs",
-            result.title()
+            result.display_title()
         )
     })
 }

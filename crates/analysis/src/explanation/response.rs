@@ -6,7 +6,7 @@
 
 use super::observed::count_in_flight_max;
 use super::words::{format_percent, format_time_ms, stage_label};
-use diskperf_timeline::trace::{Purpose, TracedRequest};
+use diskperf_timeline::trace::{RequestPurpose, TracedRequest};
 use diskperf_timeline::{DieBusy, Ledger, Nanoseconds, Stage, Trace};
 
 /// Response time of the requests that a program waited for.
@@ -41,25 +41,25 @@ impl ResponseAccount {
     ) -> Option<Self> {
         let requests = find_awaited_requests(trace, window);
         let several = (0..trace.drives.len() as u32).any(|drive| {
-            let own = requests.iter().filter(|one| one.drive == drive);
-            count_in_flight_max(own.map(|one| (one.issued, one.completed()))) > 1
+            let own = requests.iter().filter(|one| one.drive_index == drive);
+            count_in_flight_max(own.map(|one| (one.issued_at, one.completed_at()))) > 1
         });
         if requests.is_empty() || !several && before_issue_ns.is_none() {
             return None;
         }
         let mut table = [0; Stage::COUNT];
-        for (stage, start, stop) in requests.iter().flat_map(|one| one.parts()) {
+        for (stage, start, stop) in requests.iter().flat_map(|one| one.stage_intervals()) {
             table[stage.index()] += stop.0 - start.0;
         }
         let ledger = Ledger::from_table(&table);
         let took: Nanoseconds = requests
             .iter()
-            .map(|one| one.completed().since(one.issued))
+            .map(|one| one.completed_at().since(one.issued_at))
             .sum();
         assert!(
-            ledger.total() == took,
+            ledger.total_duration() == took,
             "stages of {:?} are not those of requests that took {took:?}",
-            ledger.total()
+            ledger.total_duration()
         );
         let elapsed = window.1.since(window.0).0.max(1) as f64;
         Some(Self {
@@ -72,7 +72,7 @@ impl ResponseAccount {
 
     /// Returns the mean time of a request from issue to completion, in nanoseconds.
     pub fn mean_ns(&self) -> f64 {
-        self.mean_of_total(self.ledger.total())
+        self.mean_of_total(self.ledger.total_duration())
     }
 
     /// Returns the mean per request, in nanoseconds, of a time summed over all requests.
@@ -82,25 +82,25 @@ impl ResponseAccount {
 
     /// Returns a summed time as a share (0 to 1) of the total response time.
     pub fn share_of_response(&self, together: Nanoseconds) -> f64 {
-        together.0 as f64 / self.ledger.total().0.max(1) as f64
+        together.0 as f64 / self.ledger.total_duration().0.max(1) as f64
     }
 
     /// Describes the response time by stage, with the share of the queues first.
     pub(super) fn describe_response(&self) -> String {
         let queued: Nanoseconds = (self.ledger.entries().iter())
             .filter(|entry| is_queue_stage(entry.stage))
-            .map(|entry| entry.ns)
+            .map(|entry| entry.duration)
             .sum();
         let mut others: Vec<_> = (self.ledger.entries().iter())
             .filter(|entry| {
                 !is_queue_stage(entry.stage)
-                    && self.share_of_response(entry.ns) >= MENTION_SHARE_MIN
+                    && self.share_of_response(entry.duration) >= MENTION_SHARE_MIN
             })
             .collect();
-        others.sort_by_key(|entry| std::cmp::Reverse(entry.ns));
+        others.sort_by_key(|entry| std::cmp::Reverse(entry.duration));
         let others: Vec<String> = (others.iter().take(STAGES_MENTIONED_MAX))
             .map(|entry| {
-                let each = format_time_ms(self.mean_of_total(entry.ns));
+                let each = format_time_ms(self.mean_of_total(entry.duration));
                 format!("{each} {}", stage_label(entry.stage))
             })
             .collect();
@@ -160,8 +160,8 @@ pub(super) fn find_awaited_requests(
     let requests = trace.requests.iter();
     requests
         // A flush moves nothing, and is no request of the mean one's kind.
-        .filter(|one| one.sectors > 0)
-        .filter(|one| matches!(one.purpose, Purpose::Read | Purpose::Write))
-        .filter(|one| one.issued >= from && one.completed() <= until)
+        .filter(|one| one.sector_count > 0)
+        .filter(|one| matches!(one.purpose, RequestPurpose::Read | RequestPurpose::Write))
+        .filter(|one| one.issued_at >= from && one.completed_at() <= until)
         .collect()
 }

@@ -20,7 +20,7 @@ pub fn build_account(result: &ProgramResult, layers: &[Decomposition]) -> Option
     let repetition = median_repetition(result)?;
     let mut account = account_from_counters(repetition, CpuTimeDivision::from_result(result));
     if let Some(parts) = find_layers_of_result(result, layers) {
-        let calls = repetition.total(|worker| worker.calls);
+        let calls = repetition.sum_over_workers(|worker| worker.call_count);
         (account.elapsed, account.ledger) = build_ledger_from_layers(parts, calls);
     } else if ReadLayer::from_result(result) == Some(ReadLayer::Null) {
         // The lowest layer is one part, the call.
@@ -40,19 +40,19 @@ pub fn find_layers_of_result<'l>(
     layers.iter().find(|one| {
         Some(one.layer) == ReadLayer::from_result(result)
             && *call_bytes == one.call_bytes.to_string()
-            && one.filesystem == result.filesystem
+            && one.filesystem == result.filesystem_type
     })
 }
 
 /// Returns the median repetition among those that count.
 pub fn median_repetition(result: &ProgramResult) -> Option<&Repetition> {
-    let kept: Vec<&Repetition> = result.kept().collect();
+    let kept: Vec<&Repetition> = result.kept_repetitions().collect();
     find_median_repetition(&kept)
 }
 
 /// Returns the worker that ended last, whose time the ledger covers.
 pub(super) fn last_worker_to_end(repetition: &Repetition) -> Option<&WorkerMeasure> {
-    let ended = |worker: &&WorkerMeasure| worker.started + worker.elapsed;
+    let ended = |worker: &&WorkerMeasure| worker.start_time + worker.elapsed_time;
     repetition.workers.iter().max_by_key(ended)
 }
 
@@ -60,13 +60,17 @@ fn account_from_counters(
     repetition: &Repetition,
     division: Option<CpuTimeDivision>,
 ) -> TimeAccount {
-    let elapsed = repetition.elapsed();
+    let elapsed = repetition.elapsed_time();
     let mut table = [0; Stage::COUNT];
     let mut left = elapsed.0;
     if let Some(worker) = last_worker_to_end(repetition) {
-        let own = worker.elapsed.0.min(left);
-        let processor = worker.cpu.0.min(own);
-        let waiting = worker.cpu_wait.unwrap_or_default().0.min(own - processor);
+        let own = worker.elapsed_time.0.min(left);
+        let processor = worker.cpu_time.0.min(own);
+        let waiting = worker
+            .cpu_wait_time
+            .unwrap_or_default()
+            .0
+            .min(own - processor);
         let ready = [(Stage::CpuWait, Nanoseconds(waiting))];
         for (stage, ns) in build_ledger_entries(division, Nanoseconds(processor))
             .into_iter()
@@ -97,20 +101,22 @@ const BUSY_TIME_MIN: Nanoseconds = Nanoseconds::from_millis(40);
 /// Returns the time for which the devices' counters ran, until all data were durable; `None` where
 /// it is too short.
 fn device_busy_time(repetition: &Repetition) -> Option<Nanoseconds> {
-    let span = repetition.durable().unwrap_or_default();
-    let span = span.max(repetition.elapsed());
+    let span = repetition.durable_time().unwrap_or_default();
+    let span = span.max(repetition.elapsed_time());
     (span >= BUSY_TIME_MIN).then_some(span)
 }
 
 fn measure_utilisation(repetition: &Repetition) -> Utilisation {
-    let elapsed = repetition.elapsed().0.max(1) as f64;
+    let elapsed = repetition.elapsed_time().0.max(1) as f64;
     let span = device_busy_time(repetition);
     let busy = repetition.devices.iter().filter_map(|device| {
         let span_ms = span?.0 as f64 / 1e6;
         Some((device.busy_ms as f64 / span_ms).min(1.0))
     });
     Utilisation {
-        processor_share: Some(repetition.total(|worker| worker.cpu.0) as f64 / elapsed),
+        processor_share: Some(
+            repetition.sum_over_workers(|worker| worker.cpu_time.0) as f64 / elapsed,
+        ),
         drive_shares: busy.collect(),
         ..Utilisation::default()
     }
@@ -119,7 +125,7 @@ fn measure_utilisation(repetition: &Repetition) -> Utilisation {
 fn account_devices(repetition: &Repetition) -> Vec<DeviceAccount> {
     let known = device_busy_time(repetition).map(|_| &repetition.devices);
     let name = |device: &diskperf_timeline::DeviceTraffic| DeviceAccount {
-        device_name: device.device.clone(),
+        device_name: device.device_name.clone(),
         in_queue_mean: None,
         at_device_mean: None,
         at_device_max: None,
@@ -160,7 +166,7 @@ fn build_ledger_from_layers(layers: &Decomposition, calls: u64) -> (Nanoseconds,
         table[largest] += elapsed - sum;
     }
     let ledger = Ledger::from_table(&table.map(|ns| ns.max(0) as u64));
-    (ledger.total(), ledger)
+    (ledger.total_duration(), ledger)
 }
 
 /// Describes to the reader the parts that the layers give, or why they give none.

@@ -9,7 +9,7 @@
 mod tests;
 
 use super::timed_window;
-use diskperf_timeline::trace::{Position, Purpose, TracedRequest};
+use diskperf_timeline::trace::{Position, RequestPurpose, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
 use serde::Serialize;
 
@@ -163,7 +163,7 @@ impl TailCheck {
 /// Finds the slowest reads and the slowest writes of a trace with their causes; empty where no
 /// flash drive received requests.
 pub fn find_tails(trace: &Trace) -> Vec<LatencyTail> {
-    let in_flash = |one: &TracedRequest| matches!(one.position, Some(Position::Flash { .. }));
+    let in_flash = |one: &TracedRequest| matches!(one.media_position, Some(Position::Flash { .. }));
     if !trace.requests.iter().any(in_flash) {
         return Vec::new();
     }
@@ -218,8 +218,8 @@ fn build_tail(trace: &Trace, way: RequestDirection) -> Option<LatencyTail> {
         causes: find_tail_causes((&sorted, &slowest), p99),
         slow_example: SlowRequestExample {
             response_time: response_time(example),
-            disk_position: example.position,
-            stage_times: (example.parts())
+            disk_position: example.media_position,
+            stage_times: (example.stage_intervals())
                 .map(|(stage, from, until)| (stage, until.since(from)))
                 .collect(),
         },
@@ -233,13 +233,13 @@ fn sort_requests_by_time(trace: &Trace, way: RequestDirection) -> Vec<&TracedReq
         return Vec::new();
     };
     let mut all: Vec<&TracedRequest> = (trace.requests.iter())
-        .filter(|one| one.issued >= from && one.completed() <= until)
+        .filter(|one| one.issued_at >= from && one.completed_at() <= until)
         .filter(|one| match one.purpose {
-            Purpose::Read | Purpose::ReadAhead => way == RequestDirection::Read,
-            Purpose::Write | Purpose::WriteBehind => way == RequestDirection::Write,
+            RequestPurpose::Read | RequestPurpose::ReadAhead => way == RequestDirection::Read,
+            RequestPurpose::Write | RequestPurpose::WriteBehind => way == RequestDirection::Write,
         })
         .collect();
-    all.sort_by_key(|one| (response_time(one), one.issued));
+    all.sort_by_key(|one| (response_time(one), one.issued_at));
     all
 }
 
@@ -250,7 +250,7 @@ fn quantile_index(count: usize, of: usize, all: usize) -> Option<usize> {
 }
 
 fn response_time(request: &TracedRequest) -> Nanoseconds {
-    request.completed().since(request.issued)
+    request.completed_at().since(request.issued_at)
 }
 
 fn total_above(requests: &[&TracedRequest], p99: Nanoseconds) -> Nanoseconds {
@@ -260,7 +260,7 @@ fn total_above(requests: &[&TracedRequest], p99: Nanoseconds) -> Nanoseconds {
 
 fn sum_time_by_stage(request: &TracedRequest) -> [u64; Stage::COUNT] {
     let mut table = [0; Stage::COUNT];
-    for (stage, from, until) in request.parts() {
+    for (stage, from, until) in request.stage_intervals() {
         table[stage.index()] += until.0 - from.0;
     }
     table

@@ -2,8 +2,8 @@
 
 use super::{TimeAccount, verdict::write_verdict};
 use diskperf_timeline::trace::{
-    ArmWork, Counted, DiskPosition, Position, Purpose, TracedArm, TracedBusy, TracedDrive,
-    TracedProcess, TracedRequest, TracedWork,
+    ArmWork, CountedBusy, DiskPosition, Position, RequestPurpose, TracedArm, TracedBusy,
+    TracedDrive, TracedProcess, TracedRequest, TracedWork,
 };
 use diskperf_timeline::{Deadline, DieBusy, Nanoseconds, Span, Stage, Trace};
 
@@ -16,17 +16,17 @@ fn at(ms: u64) -> Nanoseconds {
 fn spans(ends: &[(Stage, u64)]) -> Vec<Span> {
     let span = |(stage, until): &(Stage, u64)| Span {
         stage: *stage,
-        until: at(*until),
+        stage_end: at(*until),
     };
     ends.iter().map(span).collect()
 }
 
 fn process(number: u32, opened: u64, ends: &[(Stage, u64)]) -> TracedProcess {
     TracedProcess {
-        number,
-        opened: at(opened),
+        process_number: number,
+        account_start: at(opened),
         spans: spans(ends),
-        work: Vec::new(),
+        processor_work: Vec::new(),
     }
 }
 
@@ -34,55 +34,55 @@ fn process(number: u32, opened: u64, ends: &[(Stage, u64)]) -> TracedProcess {
 fn trace(processes: Vec<TracedProcess>) -> Trace {
     let missed = Stage::MissedRevolution(Deadline::Search);
     Trace {
-        is_of_rig: false,
+        is_on_rig: false,
         drives: vec![TracedDrive {
             revolution_ns: 10e6,
-            phase: 0.0,
+            rotational_phase: 0.0,
             sector_bytes: 512,
-            has_link: false,
+            has_bus_link: false,
         }],
         requests: vec![TracedRequest {
-            drive: 0,
+            drive_index: 0,
             sector: 0,
-            sectors: 16,
-            forced: false,
-            purpose: Purpose::Read,
-            position: Some(Position::Disk(DiskPosition {
+            sector_count: 16,
+            is_fua: false,
+            purpose: RequestPurpose::Read,
+            media_position: Some(Position::Disk(DiskPosition {
                 cylinder: 0,
                 head: 0,
                 slot: 0,
                 slots: 32,
             })),
-            issued: at(10),
+            issued_at: at(10),
             spans: spans(&[
                 (Stage::Driver, 12),
                 (missed, 19),
                 (Stage::MediaTransfer, 24),
             ]),
-            uses: Vec::new(),
+            buffer_uses: Vec::new(),
         }],
         processes,
-        handlers: vec![TracedWork {
+        handler_work: vec![TracedWork {
             stage: Stage::Interrupt,
-            from: at(15),
-            until: at(16),
-            own: at(1),
-            slowed: at(0),
+            work_start: at(15),
+            work_end: at(16),
+            own_time: at(1),
+            slowdown_time: at(0),
         }],
-        controllers: vec![Some(Counted::Channel)],
-        busy: [(0, 0, 0), (40, 29, 10)]
+        controller_kinds: vec![Some(CountedBusy::Channel)],
+        busy_samples: [(0, 0, 0), (40, 29, 10)]
             .map(|(moment, processor, channel)| TracedBusy {
-                at: at(moment),
-                processor: at(processor),
-                handlers: at(processor / 29),
-                bus: at(0),
-                controllers: vec![at(channel)],
-                flash: Vec::new(),
+                sample_time: at(moment),
+                processor_busy: at(processor),
+                handlers_busy: at(processor / 29),
+                bus_busy: at(0),
+                controllers_busy: vec![at(channel)],
+                flash_busy: Vec::new(),
             })
             .to_vec(),
-        ticks: Vec::new(),
-        flash: Vec::new(),
-        arms: Vec::new(),
+        clock_ticks: Vec::new(),
+        flash_traces: Vec::new(),
+        arm_traces: Vec::new(),
     }
 }
 
@@ -98,8 +98,8 @@ fn a_program_by_itself_is_its_ledger() {
     ];
     let account = TimeAccount::from_trace(&trace(vec![process(1, 0, &ends)])).expect("a program");
     assert_eq!(account.elapsed, at(40));
-    assert_eq!(account.ledger.total(), at(40));
-    assert_eq!(account.ledger.stage(Stage::Copy), at(16));
+    assert_eq!(account.ledger.total_duration(), at(40));
+    assert_eq!(account.ledger.stage_duration(Stage::Copy), at(16));
     assert!(account.program_ledgers.is_empty());
     let found = &account.missed_deadlines[0];
     assert_eq!((found.missed_count, found.lost_ns), (1, 7 * MS));
@@ -128,12 +128,12 @@ fn the_ledger_follows_the_last_running_program() {
     let two = process(2, 25, &[(Stage::Seek, 35), (Stage::Copy, 40)]);
     let account = TimeAccount::from_trace(&trace(vec![one, two])).expect("programs");
     assert_eq!(account.elapsed, at(40));
-    let booked = |stage| account.ledger.stage(stage);
+    let booked = |stage| account.ledger.stage_duration(stage);
     assert_eq!(booked(Stage::User), at(20));
     assert_eq!(booked(Stage::Copy), at(5 + 5));
     assert_eq!(booked(Stage::Seek), at(10));
     assert_eq!(account.program_ledgers.len(), 2);
-    assert_eq!(account.program_ledgers[1].ledger.total(), at(15));
+    assert_eq!(account.program_ledgers[1].ledger.total_duration(), at(15));
 }
 
 #[test]
@@ -145,22 +145,22 @@ fn without_a_program_there_is_no_account() {
 /// destages, it reads ahead for 5 ms more, and its link carries data for `link_ms`.
 fn with_arm(link_ms: u64) -> Trace {
     let write = |issued: u64, ends: &[(Stage, u64)]| TracedRequest {
-        issued: at(issued),
+        issued_at: at(issued),
         spans: spans(ends),
         ..trace(Vec::new()).requests[0].clone()
     };
     let arm = |work, from, ends: &[(Stage, u64)]| TracedArm {
-        drive: 0,
-        work,
+        drive_index: 0,
+        arm_work: work,
         sector: 0,
-        sectors: 16,
-        position: DiskPosition::default(),
-        from: at(from),
+        sector_count: 16,
+        arm_position: DiskPosition::default(),
+        work_start: at(from),
         spans: spans(ends),
     };
     let mut found = trace(vec![process(1, 0, &[(Stage::Destage, 40)])]);
-    found.drives[0].has_link = true;
-    found.handlers.clear();
+    found.drives[0].has_bus_link = true;
+    found.handler_work.clear();
     let crosses = (Stage::BusTransfer, link_ms);
     found.requests = vec![
         write(0, &[crosses]),
@@ -169,7 +169,7 @@ fn with_arm(link_ms: u64) -> Trace {
     ];
     let destage = [(Stage::Seek, 5), (Stage::RotationalLatency, 10)];
     let passes = [(Stage::MediaTransfer, 20)];
-    found.arms = vec![
+    found.arm_traces = vec![
         arm(ArmWork::Destage, 0, &[&destage[..], &passes[..]].concat()),
         arm(ArmWork::ReadAhead, 30, &[(Stage::MediaTransfer, 35)]),
     ];
@@ -203,7 +203,7 @@ fn a_link_that_is_never_idle_is_named() {
 /// served. The program's own time has none of that in it; the requests' has.
 fn two_at_a_time() -> Trace {
     let read = |issued: u64, ends: &[(Stage, u64)]| TracedRequest {
-        issued: at(issued),
+        issued_at: at(issued),
         spans: spans(ends),
         ..trace(Vec::new()).requests[0].clone()
     };
@@ -222,15 +222,18 @@ fn two_at_a_time() -> Trace {
 #[test]
 fn stages_sum_to_the_response_time() {
     let account = TimeAccount::from_trace(&two_at_a_time()).expect("a program");
-    assert_eq!(account.ledger.stage(Stage::ControllerQueue), at(0));
+    assert_eq!(account.ledger.stage_duration(Stage::ControllerQueue), at(0));
     let response = account
         .response_account
         .as_ref()
         .expect("two were under way");
     assert_eq!(response.request_count, 2);
-    assert_eq!(response.ledger.total(), at(60));
-    assert_eq!(response.ledger.stage(Stage::ControllerQueue), at(20));
-    assert_eq!(response.ledger.stage(Stage::Seek), at(14));
+    assert_eq!(response.ledger.total_duration(), at(60));
+    assert_eq!(
+        response.ledger.stage_duration(Stage::ControllerQueue),
+        at(20)
+    );
+    assert_eq!(response.ledger.stage_duration(Stage::Seek), at(14));
     assert_eq!(response.mean_ns(), 30e6);
     assert_eq!(response.in_flight_mean, 1.5);
     let words = write_verdict(&account).join(" ");
@@ -256,7 +259,7 @@ fn a_queue_that_dominates_is_the_cause() {
 #[test]
 fn requests_one_at_a_time_have_no_account_of_their_own() {
     let mut found = two_at_a_time();
-    found.requests[0].purpose = Purpose::WriteBehind;
+    found.requests[0].purpose = RequestPurpose::WriteBehind;
     assert_eq!(
         TimeAccount::from_trace(&found)
             .expect("a program")
@@ -264,7 +267,7 @@ fn requests_one_at_a_time_have_no_account_of_their_own() {
         None
     );
     let mut found = two_at_a_time();
-    found.requests[1].issued = at(20);
+    found.requests[1].issued_at = at(20);
     found.requests[1].spans.remove(0);
     assert_eq!(
         TimeAccount::from_trace(&found)
@@ -278,7 +281,7 @@ fn requests_one_at_a_time_have_no_account_of_their_own() {
 fn read(sector: u64, from: u64, stage: Stage) -> TracedRequest {
     TracedRequest {
         sector,
-        issued: at(from),
+        issued_at: at(from),
         spans: spans(&[(stage, from + 1)]),
         ..trace(Vec::new()).requests[0].clone()
     }
@@ -294,10 +297,10 @@ fn reads_of_the_buffer_are_counted_by_where_they_come_from() {
         read(500, 4, Stage::MediaTransfer),
         read(700, 6, Stage::CacheHit),
     ];
-    found.arms[1].from = at(1);
-    found.arms[1].spans = spans(&[(Stage::MediaTransfer, 2)]);
-    found.arms[1].sector = 992;
-    found.arms[1].sectors = 64;
+    found.arm_traces[1].work_start = at(1);
+    found.arm_traces[1].spans = spans(&[(Stage::MediaTransfer, 2)]);
+    found.arm_traces[1].sector = 992;
+    found.arm_traces[1].sector_count = 64;
     let account = TimeAccount::from_trace(&found).expect("a program");
     let buffered = account.buffer_hits.expect("a disk was read");
     assert_eq!(
@@ -323,12 +326,12 @@ fn later_read_ahead_serves_no_earlier_read() {
         read(1040, 30, Stage::CacheHit),
     ];
     let ahead = |sector, sectors, from: u64| {
-        let mut arm = found.arms[1].clone();
-        (arm.sector, arm.sectors, arm.from) = (sector, sectors, at(from));
+        let mut arm = found.arm_traces[1].clone();
+        (arm.sector, arm.sector_count, arm.work_start) = (sector, sectors, at(from));
         arm.spans = spans(&[(Stage::MediaTransfer, from + 1)]);
         arm
     };
-    found.arms = vec![ahead(992, 64, 10), ahead(996, 4, 11)];
+    found.arm_traces = vec![ahead(992, 64, 10), ahead(996, 4, 11)];
     let buffered = TimeAccount::from_trace(&found)
         .expect("a program")
         .buffer_hits;
@@ -345,8 +348,8 @@ fn later_read_ahead_serves_no_earlier_read() {
 fn queue_stages_and_waiting_requests() {
     let mut found = two_at_a_time();
     let flush = TracedRequest {
-        sectors: 0,
-        purpose: Purpose::Write,
+        sector_count: 0,
+        purpose: RequestPurpose::Write,
         ..found.requests[1].clone()
     };
     found.requests.push(flush);

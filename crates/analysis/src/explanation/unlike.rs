@@ -12,15 +12,17 @@ pub fn list_run_differences(a: &Run, b: &Run) -> Vec<String> {
             "seeds",
             (|run: &Run| run.seed.to_string()) as fn(&Run) -> String,
         ),
-        ("targets", |run| run.target.clone()),
-        ("numbers of CPUs", |run| run.environment.cpus.to_string()),
+        ("targets", |run| run.target_label.clone()),
+        ("numbers of CPUs", |run| {
+            run.environment.cpu_count.to_string()
+        }),
         ("memories", |run| format_size(run.environment.memory_bytes)),
         ("clocks of calls", |run| run.environment.call_clock.clone()),
         ("sizes of devices", |run| {
             describe_devices(run, |device| Some(format_size(device.size_bytes)))
         }),
         ("schedulers", |run| {
-            describe_devices(run, |device| device.scheduler.clone())
+            describe_devices(run, |device| device.io_scheduler.clone())
         }),
         ("read-aheads of devices", |run| {
             describe_devices(run, |device| {
@@ -29,16 +31,18 @@ pub fn list_run_differences(a: &Run, b: &Run) -> Vec<String> {
         }),
         ("queue lengths", |run| {
             describe_devices(run, |device| {
-                device.queue_requests.map(|count| count.to_string())
+                device
+                    .queue_request_count_max
+                    .map(|count| count.to_string())
             })
         }),
         ("largest requests", |run| {
             describe_devices(run, |device| {
-                device.max_request_kib.map(|kib| format!("{kib} KiB"))
+                device.request_kib_max.map(|kib| format!("{kib} KiB"))
             })
         }),
         ("write caches", |run| {
-            describe_devices(run, |device| device.write_cache.clone())
+            describe_devices(run, |device| device.write_cache_mode.clone())
         }),
     ] {
         let (of_a, of_b) = (of(a), of(b));
@@ -74,9 +78,9 @@ mod tests {
         let mut b = build_run("b", "ffs83", "/var", Vec::new());
         assert_eq!(list_run_differences(&a, &b), [""; 0]);
         assert!(!a.environment.places[0].devices.is_empty());
-        b.environment.kernel = "Linux 7".to_owned();
+        b.environment.kernel_version = "Linux 7".to_owned();
         b.seed = 7;
-        b.environment.places[0].devices[0].scheduler = Some("kyber".to_owned());
+        b.environment.places[0].devices[0].io_scheduler = Some("kyber".to_owned());
         let found = list_run_differences(&a, &b);
         assert_eq!(found.len(), 3, "{found:?}");
         for (what, value) in [

@@ -2,7 +2,7 @@
 
 use super::intervals::TimeIntervals;
 use super::{is_drive_stage, is_processor_stage, parts};
-use diskperf_timeline::trace::{Counted, TracedBusy, TracedProcess};
+use diskperf_timeline::trace::{CountedBusy, TracedBusy, TracedProcess};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
 use serde::Serialize;
 
@@ -78,7 +78,7 @@ pub enum DriveComponent {
 pub struct ControllerShare {
     /// Resource of the controller whose busy time is counted.
     #[serde(rename = "what")]
-    pub resource: Counted,
+    pub resource: CountedBusy,
     /// Busy share of the controller (0 to 1), of the elapsed time.
     #[serde(rename = "share")]
     pub busy_share: f64,
@@ -88,23 +88,29 @@ impl Utilisation {
     /// Measures the busy shares between two times of a trace.
     pub(super) fn from_trace(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Self {
         let elapsed = until.since(from).0.max(1) as f64;
-        let of_computer = |share| Some(share).filter(|_| !trace.is_of_rig);
+        let of_computer = |share| Some(share).filter(|_| !trace.is_on_rig);
         let mut found = Self {
             processor_share: of_computer(0.0),
             handler_share: of_computer(0.0),
             bus_share: of_computer(0.0),
             ..Self::default()
         };
-        let first = trace.busy.iter().find(|busy| busy.at == from);
-        let last = trace.busy.iter().rfind(|busy| busy.at == until);
+        let first = trace
+            .busy_samples
+            .iter()
+            .find(|busy| busy.sample_time == from);
+        let last = trace
+            .busy_samples
+            .iter()
+            .rfind(|busy| busy.sample_time == until);
         if let (Some(first), Some(last)) = (first, last) {
             let share =
                 |before: Nanoseconds, after: Nanoseconds| after.since(before).0 as f64 / elapsed;
-            found.processor_share = of_computer(share(first.processor, last.processor));
-            found.handler_share = of_computer(share(first.handlers, last.handlers));
-            found.bus_share = of_computer(share(first.bus, last.bus));
-            let pairs = first.controllers.iter().zip(&last.controllers);
-            let counted = trace.controllers.iter().zip(pairs);
+            found.processor_share = of_computer(share(first.processor_busy, last.processor_busy));
+            found.handler_share = of_computer(share(first.handlers_busy, last.handlers_busy));
+            found.bus_share = of_computer(share(first.bus_busy, last.bus_busy));
+            let pairs = first.controllers_busy.iter().zip(&last.controllers_busy);
+            let counted = trace.controller_kinds.iter().zip(pairs);
             found.controller_shares = counted
                 .filter_map(|(what, (before, after))| {
                     Some(ControllerShare {
@@ -132,13 +138,18 @@ impl Utilisation {
     }
 
     fn add_disk_parts(&mut self, trace: &Trace, (from, until): (Nanoseconds, Nanoseconds)) {
-        if !trace.drives.iter().any(|drive| drive.has_link) {
+        if !trace.drives.iter().any(|drive| drive.has_bus_link) {
             return;
         }
         let elapsed = until.since(from).0.max(1) as f64;
         self.link_shares = vec![0.0; trace.drives.len()];
         self.awaited_shares = vec![0.0; trace.drives.len()];
-        for (number, _) in trace.drives.iter().enumerate().filter(|one| one.1.has_link) {
+        for (number, _) in trace
+            .drives
+            .iter()
+            .enumerate()
+            .filter(|one| one.1.has_bus_link)
+        {
             let drive = number as u32;
             let share_in = |which: fn(Stage) -> bool| {
                 let spans = parts::list_request_spans(trace, drive, (from, until), which);
@@ -156,26 +167,30 @@ impl Utilisation {
     }
 
     fn add_flash_parts(&mut self, drive_count: usize, (first, last): (&TracedBusy, &TracedBusy)) {
-        let elapsed = last.at.since(first.at).0.max(1) as f64;
-        for (before, after) in first.flash.iter().zip(&last.flash) {
+        let elapsed = last.sample_time.since(first.sample_time).0.max(1) as f64;
+        for (before, after) in first.flash_busy.iter().zip(&last.flash_busy) {
             self.link_shares.resize(drive_count, 0.0);
             let share =
                 |before: Nanoseconds, after: Nanoseconds| after.since(before).0 as f64 / elapsed;
             let ways = before.link.iter().zip(&after.link);
             let ways = ways.map(|(before, after)| share(*before, *after));
-            self.link_shares[after.drive as usize] = ways.fold(0.0, f64::max);
+            self.link_shares[after.drive_index as usize] = ways.fold(0.0, f64::max);
             let parts = [
                 (
                     DriveComponent::Controller,
-                    before.controller,
-                    after.controller,
+                    before.controller_busy,
+                    after.controller_busy,
                 ),
-                (DriveComponent::Channels, before.channels, after.channels),
-                (DriveComponent::Dies, before.dies, after.dies),
+                (
+                    DriveComponent::Channels,
+                    before.channels_busy,
+                    after.channels_busy,
+                ),
+                (DriveComponent::Dies, before.dies_busy, after.dies_busy),
             ];
             self.component_shares
                 .extend(parts.map(|(part, from, until)| DriveComponentShare {
-                    drive_index: after.drive,
+                    drive_index: after.drive_index,
                     component: part,
                     busy_share: share(from, until),
                 }));
@@ -204,11 +219,14 @@ pub(super) fn list_drive_intervals(
 }
 
 fn list_processor_intervals(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> TimeIntervals {
-    let of_programs = trace.processes.iter().flat_map(TracedProcess::parts);
-    let of_handlers = trace
-        .handlers
+    let of_programs = trace
+        .processes
         .iter()
-        .map(|work| (work.stage, work.from, work.until));
+        .flat_map(TracedProcess::stage_intervals);
+    let of_handlers = trace
+        .handler_work
+        .iter()
+        .map(|work| (work.stage, work.work_start, work.work_end));
     let cut = |(stage, start, stop): (Stage, Nanoseconds, Nanoseconds)| {
         let (start, stop) = (start.max(from).0, stop.min(until).0);
         (is_processor_stage(stage) && start < stop).then_some((start, stop))

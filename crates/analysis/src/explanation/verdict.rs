@@ -300,12 +300,12 @@ fn describe_processor_work(account: &TimeAccount) -> Option<String> {
     let mut work: Vec<_> = ledger
         .filter(|entry| is_processor_stage(entry.stage))
         .collect();
-    work.sort_by_key(|entry| std::cmp::Reverse(entry.ns));
+    work.sort_by_key(|entry| std::cmp::Reverse(entry.duration));
     let told: Vec<String> = work
         .iter()
         .take(3)
         .map(|entry| {
-            let share = format_percent(entry.ns.0 as f64 / elapsed);
+            let share = format_percent(entry.duration.0 as f64 / elapsed);
             format!("{} {share}", super::words::stage_label(entry.stage))
         })
         .collect();

@@ -24,7 +24,7 @@ fn a_fixed_number_of_bytes_is_judged_by_its_time() {
     assert_eq!(of_both(&write, &write, true), durable);
     assert_eq!(of_both(&write, &read, true), [Quantity::KbPerS]);
     for one in [read, write] {
-        assert_eq!(judged_duration_s(&one), one.elapsed().seconds());
+        assert_eq!(judged_duration_s(&one), one.elapsed_time().seconds());
         assert_eq!(
             Quantity::KbPerS.speed_of_repetition(&one),
             Some(one.kb_per_s())
@@ -39,7 +39,7 @@ fn a_closed_loop_is_judged_by_its_rate_whatever_its_duration() {
         iops: 2.0 * READ_LOAD.iops,
         ..READ_LOAD
     });
-    assert_eq!(slow.elapsed(), fast.elapsed());
+    assert_eq!(slow.elapsed_time(), fast.elapsed_time());
     assert_eq!(judged_duration_s(&slow), 2.0 * judged_duration_s(&fast));
     assert_eq!(of_both(&slow, &fast, true), [Quantity::Iops]);
     let writes = repetition(LoadFixture {
@@ -90,12 +90,16 @@ fn a_program_that_commits_is_judged_by_its_commits() {
         ..READ_LOAD
     });
     let commits: Histogram = vec![(114_000, 900), (900_000, 100)].into();
-    for load in log.workers.iter_mut().filter_map(|one| one.load.as_mut()) {
-        assert!(load.write.count() > 0 && load.sync.count() > 0);
-        load.commit.response = commits.clone();
+    for load in log
+        .workers
+        .iter_mut()
+        .filter_map(|one| one.load_measure.as_mut())
+    {
+        assert!(load.write.request_count() > 0 && load.sync.request_count() > 0);
+        load.commit.response_times = commits.clone();
     }
-    assert_eq!(log.responses(), commits);
-    let per_s = commits.count() as f64 / log.elapsed().seconds();
+    assert_eq!(log.response_times(), commits);
+    let per_s = commits.latency_count() as f64 / log.elapsed_time().seconds();
     assert_eq!(Quantity::Iops.figure_of_repetition(&log), Some(per_s));
     let open = Quantity::ResponseP50Us.figure_of_repetition(&log);
     assert_eq!(open, Some(commits.percentile(50.0).0 as f64 / 1e3));

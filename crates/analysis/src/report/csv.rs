@@ -10,7 +10,7 @@ use crate::comparison::{Comparison, Quantity, ResultPair};
 use crate::statistics::ConfidenceInterval;
 use crate::summary::LatencyPercentiles;
 use crate::summary::load::{LatencySummary, LoadSummary};
-use diskperf_timeline::{Run, Statistic, Verified, World, printable};
+use diskperf_timeline::{MeasuredWorld, Run, SummaryStatistic, VerifiedBlocks, escape_unprintable};
 
 pub(super) type CsvField = (&'static str, String);
 
@@ -90,15 +90,15 @@ fn build_run_record(
 /// nothing is verified and nothing failed.
 fn failure_fields(row: &ResultRow) -> Vec<CsvField> {
     let verified = row.summary.verified.as_ref();
-    let count = |of: fn(&Verified) -> u64| {
+    let count = |of: fn(&VerifiedBlocks) -> u64| {
         let count = verified.map(of);
         count.map_or_else(String::new, |count| count.to_string())
     };
-    let failure = row.result.failure();
+    let failure = row.result.first_failure();
     vec![
-        ("verified_blocks", count(|one| one.blocks)),
-        ("mismatches", count(|one| one.mismatches)),
-        ("unread_blocks", count(|one| one.unread_blocks)),
+        ("verified_blocks", count(|one| one.block_count)),
+        ("mismatches", count(|one| one.mismatch_count)),
+        ("unread_blocks", count(|one| one.unread_block_count)),
         (
             "failure",
             failure.map_or_else(String::new, |one| one.message.clone()),
@@ -114,25 +114,25 @@ fn identity_fields(run: &Run, row: &ResultRow) -> Vec<CsvField> {
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
     let statistic = match result.protocol.statistic {
-        Statistic::Median => "median",
-        Statistic::Minimum => "minimum",
+        SummaryStatistic::Median => "median",
+        SummaryStatistic::Minimum => "minimum",
     };
     let world = match run.world {
-        World::Host => "host",
-        World::Model => "model",
+        MeasuredWorld::Host => "host",
+        MeasuredWorld::Model => "model",
     };
     vec![
-        ("run", run.id.clone()),
-        ("label", run.label.clone().unwrap_or_default()),
-        ("suite", run.suite.clone()),
+        ("run", run.run_id.clone()),
+        ("label", run.user_label.clone().unwrap_or_default()),
+        ("suite", run.suite_name.clone()),
         ("target", run.target_paths()),
         ("world", world.to_owned()),
         ("seed", run.seed.to_string()),
         ("started_unix_ms", run.started_unix_ms.to_string()),
         ("program", result.program.clone()),
         ("parameters", parameters.join(" ")),
-        ("drives", result.drives.to_string()),
-        ("filesystem", result.filesystem.clone()),
+        ("drives", result.drive_count.to_string()),
+        ("filesystem", result.filesystem_type.clone()),
         ("size_bytes", result.size_bytes.to_string()),
         ("statistic", statistic.to_owned()),
         ("kept", row.summary.kept_count.to_string()),
@@ -183,7 +183,7 @@ fn count_fields(row: &ResultRow) -> Vec<CsvField> {
         ),
         ("minor_faults", format_number(summary.minor_faults)),
         ("major_faults", format_number(summary.major_faults)),
-        ("cache", row.result.cache.name().to_owned()),
+        ("cache", row.result.cache_mode.mode_name().to_owned()),
         ("cache_verdict", summary.cache.name().to_owned()),
         ("device_share", format_optional(summary.device_share)),
         ("generator_share", format_optional(row.generator_share)),
@@ -386,7 +386,7 @@ fn write_line<'f>(out: &mut String, fields: impl Iterator<Item = &'f str>) {
 
 /// Escapes one CSV field so that it is plain text to a spreadsheet.
 pub(super) fn escape_field(field: &str) -> String {
-    let text = printable(field);
+    let text = escape_unprintable(field);
     let is_formula =
         text.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']) && !is_number(&text);
     let guard = if is_formula { "'" } else { "" };

@@ -12,7 +12,7 @@ use crate::quantity::Quantity;
 use crate::summary::LatencyPercentiles;
 use diskperf_timeline::units::{format_nanoseconds, format_size, format_utc};
 use diskperf_timeline::{
-    ControllerCache, Device, Environment, Filesystem, FlashTraffic, Health, MediaCache,
+    ControllerCache, Device, DeviceHealth, Environment, Filesystem, FlashTraffic, MediaCache,
     Nanoseconds, Repetition, Run,
 };
 
@@ -43,7 +43,7 @@ pub(super) fn build_blocks(views: &[RunView]) -> Vec<DocumentBlock> {
 pub(super) fn describe_origin(run: &Run) -> Vec<String> {
     let mut lines = vec![
         format!("started {} UTC", format_utc(run.started_unix_ms)),
-        format!("diskperf {}, seed {}", run.version, run.seed),
+        format!("diskperf {}, seed {}", run.program_version, run.seed),
     ];
     if !run.command_line.is_empty() {
         let words: Vec<String> = run
@@ -71,10 +71,10 @@ pub(super) fn describe_environment(machine: &Environment) -> Vec<String> {
         }
     };
     let mut lines = vec![
-        format!("kernel: {}", unknown(&machine.kernel)),
+        format!("kernel: {}", unknown(&machine.kernel_version)),
         format!(
             "CPU: {} x {}, {} of memory, load average {:.2} at the start",
-            machine.cpus,
+            machine.cpu_count,
             unknown(&machine.cpu_model),
             format_size(machine.memory_bytes),
             machine.load_average
@@ -97,9 +97,9 @@ pub(super) fn describe_filesystem(filesystem: &Filesystem) -> String {
     };
     format!(
         "file system: {} of {}-byte blocks on {}, mounted at {}{options}, {} of {} free",
-        filesystem.kind,
+        filesystem.filesystem_type,
         filesystem.block_bytes,
-        filesystem.source,
+        filesystem.mount_source,
         filesystem.mount_point,
         format_size(filesystem.available_bytes),
         format_size(filesystem.total_bytes)
@@ -111,12 +111,12 @@ pub(super) fn describe_device(device: &Device) -> String {
     facts.extend(device.model.as_ref().map(|model| model.trim().to_owned()));
     facts.extend(
         device
-            .rotational
+            .is_rotational
             .map(|rotates| if rotates { "rotating" } else { "not rotating" }.to_owned()),
     );
     facts.extend(
         device
-            .scheduler
+            .io_scheduler
             .as_ref()
             .map(|name| format!("scheduler {name}")),
     );
@@ -127,17 +127,17 @@ pub(super) fn describe_device(device: &Device) -> String {
     );
     facts.extend(
         device
-            .queue_requests
+            .queue_request_count_max
             .map(|requests| format!("queue of {requests}")),
     );
     facts.extend(
         device
-            .max_request_kib
+            .request_kib_max
             .map(|kib| format!("requests up to {kib} KiB")),
     );
     facts.extend(
         device
-            .write_cache
+            .write_cache_mode
             .as_ref()
             .map(|cache| format!("cache: {cache}")),
     );
@@ -150,7 +150,7 @@ pub(super) fn describe_device(device: &Device) -> String {
     format!("device: {}: {}", device.name, facts.join(", "))
 }
 
-fn describe_health(health: &Health) -> Vec<String> {
+fn describe_health(health: &DeviceHealth) -> Vec<String> {
     let errors = |count: u64| match count {
         1 => "1 media error".to_owned(),
         count => format!("{count} media errors"),
@@ -169,7 +169,7 @@ fn describe_health(health: &Health) -> Vec<String> {
                 figures::format_by_magnitude(percent)
             )
         }),
-        health.media_errors.map(errors),
+        health.media_error_count.map(errors),
     ];
     facts.into_iter().flatten().collect()
 }
@@ -256,7 +256,7 @@ pub(super) fn build_controller_cache_blocks(view: &RunView) -> Vec<DocumentBlock
         for one in row.result.controller_caches() {
             titles.push(format!(
                 "{}, controller {}, {}",
-                row.title, one.controller, one.class
+                row.title, one.controller_index, one.request_class
             ));
             found.push(one);
         }
@@ -268,10 +268,12 @@ pub(super) fn build_controller_cache_blocks(view: &RunView) -> Vec<DocumentBlock
         Column::right_aligned(heading, found.iter().map(of).collect())
     };
     let columns = vec![
-        column("reads", &|one| one.reads.to_string()),
+        column("reads", &|one| one.read_count.to_string()),
         column("hits", &|one| format!("{:.2}%", one.hit_percent())),
-        column("sectors", &|one| one.sectors.to_string()),
-        column("held", &|one| format!("{:.2}%", one.held_percent())),
+        column("sectors", &|one| one.read_sectors.to_string()),
+        column("held", &|one| {
+            format!("{:.2}%", one.cached_sector_percent())
+        }),
     ];
     let heading = "Controllers' caches, over all kept repetitions: reads without an access of the arm, and sectors in the cache when the command was decoded";
     vec![
@@ -290,7 +292,7 @@ pub(super) fn build_media_cache_blocks(view: &RunView) -> Vec<DocumentBlock> {
     let mut found = Vec::new();
     for row in &view.rows {
         for one in row.result.media_caches() {
-            titles.push(format!("{}, drive {}", row.title, one.drive));
+            titles.push(format!("{}, drive {}", row.title, one.drive_index));
             found.push(one);
         }
     }
@@ -304,19 +306,21 @@ pub(super) fn build_media_cache_blocks(view: &RunView) -> Vec<DocumentBlock> {
     let columns = vec![
         column("to the cache", &|one| format_size(one.cached_bytes)),
         column("to bands", &|one| format_size(one.streamed_bytes)),
-        column("bands cleaned", &|one| one.bands_cleaned.to_string()),
+        column("bands cleaned", &|one| one.cleaned_band_count.to_string()),
         column("cleaning s", &|one| {
-            format!("{:.2}", one.cleaning.seconds())
+            format!("{:.2}", one.cleaning_time.seconds())
         }),
         column("written per byte", &|one| {
             let times = one.write_amplification();
             times.map_or(String::new(), |times| format!("{times:.2}"))
         }),
         column("cache filled", &|one| {
-            let share = one.used_bytes as f64 / one.room_bytes.max(1) as f64;
+            let share = one.used_bytes as f64 / one.capacity_bytes.max(1) as f64;
             format!("{:.2}%", 100.0 * share)
         }),
-        column("extents", &|one| of_whole(one.extents, one.most_extents)),
+        column("extents", &|one| {
+            of_whole(one.extent_count, one.extent_count_max)
+        }),
     ];
     let heading = "Media caches of shingled disks, over all kept repetitions, and how full they were at the end";
     vec![
@@ -335,9 +339,9 @@ pub(super) fn build_flash_blocks(view: &RunView) -> Vec<DocumentBlock> {
     let mut found = Vec::new();
     for row in &view.rows {
         for one in row.result.flash() {
-            titles.push(match row.result.drives {
+            titles.push(match row.result.drive_count {
                 1 => row.title.clone(),
-                _ => format!("{}, drive {}", row.title, u64::from(one.drive) + 1),
+                _ => format!("{}, drive {}", row.title, u64::from(one.drive_index) + 1),
             });
             found.push(one);
         }
@@ -359,11 +363,11 @@ pub(super) fn build_flash_blocks(view: &RunView) -> Vec<DocumentBlock> {
         column("programmed", &share(FlashTraffic::programmed_units)),
         column("collection", &share(|one| one.collection_units)),
         column("folding", &share(|one| one.folding_units)),
-        column("levelling", &share(|one| one.levelling_units)),
+        column("levelling", &share(|one| one.wear_levelling_units)),
         column("map", &share(|one| one.map_units)),
         column("padding", &share(|one| one.padding_units)),
-        column("erases", &|one| one.erases.to_string()),
-        column("suspensions", &|one| one.suspensions.to_string()),
+        column("erases", &|one| one.erase_count.to_string()),
+        column("suspensions", &|one| one.suspension_count.to_string()),
     ];
     let heading = "Flash, over all kept repetitions: units of 4 KiB that the host wrote, and for each of them what was programmed, of that by cause; superblocks erased; programs and erases that stopped for reads";
     vec![
@@ -396,7 +400,7 @@ pub(super) fn build_repetition_blocks(view: &RunView) -> Vec<DocumentBlock> {
     let titles = all
         .iter()
         .map(|(row, number, repetition)| {
-            let number = if repetition.discarded {
+            let number = if repetition.is_discarded {
                 format!("({number})")
             } else {
                 number.to_string()
@@ -456,7 +460,7 @@ fn build_speed_columns(
     };
     let iops = |one: &Repetition| one.iops().map_or_else(String::new, figures::format_iops);
     let p99 = |one: &Repetition| {
-        let load = one.loads().next().is_some();
+        let load = one.load_measures().next().is_some();
         let p99 = Quantity::ResponseP99Us
             .figure_of_repetition(one)
             .filter(|_| load);
@@ -469,7 +473,7 @@ fn build_speed_columns(
         Column::right_aligned("p99", text(&p99)),
         Column::right_aligned(
             "elapsed",
-            text(&|one| figures::format_seconds(one.elapsed().seconds())),
+            text(&|one| figures::format_seconds(one.elapsed_time().seconds())),
         ),
     ]
 }
@@ -477,31 +481,40 @@ fn build_speed_columns(
 fn build_processor_columns(text: RepetitionFormatter) -> Vec<Column> {
     let cpu = |ns: u64| figures::format_seconds(Nanoseconds(ns).seconds());
     vec![
-        Column::right_aligned("CPU", text(&|one| cpu(one.total(|worker| worker.cpu.0)))),
+        Column::right_aligned(
+            "CPU",
+            text(&|one| cpu(one.sum_over_workers(|worker| worker.cpu_time.0))),
+        ),
         Column::right_aligned(
             "user\n(ticks)",
-            text(&|one| cpu(one.total(|worker| worker.user.0))),
+            text(&|one| cpu(one.sum_over_workers(|worker| worker.user_cpu_time.0))),
         ),
         Column::right_aligned(
             "system\n(ticks)",
-            text(&|one| cpu(one.total(|worker| worker.system.0))),
+            text(&|one| cpu(one.sum_over_workers(|worker| worker.system_cpu_time.0))),
         ),
         Column::right_aligned(
             "calls",
-            text(&|one| one.total(|worker| worker.calls).to_string()),
+            text(&|one| one.sum_over_workers(|worker| worker.call_count).to_string()),
         ),
         Column::right_aligned(
             "waits",
-            text(&|one| one.total(|worker| worker.voluntary_switches).to_string()),
+            text(&|one| {
+                one.sum_over_workers(|worker| worker.voluntary_switch_count)
+                    .to_string()
+            }),
         ),
         Column::right_aligned(
             "preempted",
-            text(&|one| one.total(|worker| worker.involuntary_switches).to_string()),
+            text(&|one| {
+                one.sum_over_workers(|worker| worker.involuntary_switch_count)
+                    .to_string()
+            }),
         ),
         Column::right_aligned(
             "faults",
             text(&|one| {
-                one.total(|worker| worker.minor_faults + worker.major_faults)
+                one.sum_over_workers(|worker| worker.minor_fault_count + worker.major_fault_count)
                     .to_string()
             }),
         ),
@@ -521,7 +534,7 @@ fn build_storage_columns(text: RepetitionFormatter) -> Vec<Column> {
         let device = |moved: &diskperf_timeline::DeviceTraffic| {
             format!(
                 "{} read {}, wrote {}, busy {} ms",
-                moved.device,
+                moved.device_name,
                 format_size(moved.read_bytes),
                 format_size(moved.written_bytes),
                 moved.busy_ms
@@ -540,11 +553,11 @@ fn build_storage_columns(text: RepetitionFormatter) -> Vec<Column> {
         ),
         Column::right_aligned(
             "resident\nbefore",
-            text(&resident(|found| found.before_bytes)),
+            text(&resident(|found| found.resident_before_bytes)),
         ),
         Column::right_aligned(
             "resident\nafter",
-            text(&resident(|found| found.after_bytes)),
+            text(&resident(|found| found.resident_after_bytes)),
         ),
         Column::left_aligned("whole device meanwhile", text(&traffic)),
     ]

@@ -4,7 +4,7 @@
 use comfy_table::{
     Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
 };
-use diskperf_timeline::{printable, printable_line};
+use diskperf_timeline::{escape_unprintable, escape_unprintable_line};
 use std::borrow::Cow;
 
 /// Number of blanks between two columns of a table. Groups of columns have further ones between
@@ -50,7 +50,7 @@ impl Column {
     /// Creates a column of words, each cell on one line.
     pub(super) fn left_aligned(heading: &str, mut cells: Vec<String>) -> Self {
         for cell in &mut cells {
-            if let Cow::Owned(line) = printable_line(cell) {
+            if let Cow::Owned(line) = escape_unprintable_line(cell) {
                 *cell = line;
             }
         }
@@ -123,7 +123,7 @@ impl ColumnGroup {
     /// Creates a group of columns, without those that are empty in every row.
     pub(super) fn new(title: impl Into<String>, columns: Vec<Column>) -> Self {
         Self {
-            title: printable_line(&title.into()).into_owned(),
+            title: escape_unprintable_line(&title.into()).into_owned(),
             columns: columns.into_iter().filter(|one| !one.is_empty()).collect(),
         }
     }
@@ -186,7 +186,7 @@ pub(super) fn render_text(blocks: &[DocumentBlock], terminal: u16) -> String {
         }
         previous = Some(block);
     }
-    printable(&out).into_owned()
+    escape_unprintable(&out).into_owned()
 }
 
 /// Splits a strip of bars into parts that fit on a line each. Other words stay whole, since a user
@@ -390,7 +390,7 @@ fn render_markdown_row<'a>(cells: impl Iterator<Item = &'a str>) -> String {
 pub(super) fn escape_markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let lines = text.replace("\r\n", "\n");
-    for character in printable(&lines).chars() {
+    for character in escape_unprintable(&lines).chars() {
         match character {
             '\n' => out.push(' '),
             '|' | '*' | '_' | '`' | '<' | '>' | '[' | ']' | '\\' => {

@@ -13,8 +13,8 @@ use crate::explanation::{
     BufferHits, Counterfactual, DeviceAccount, DriveComponent, Explanation, MissedDeadline,
     ProgramExplanation, TimeAccount, Utilisation, is_processor_stage,
 };
-use diskperf_timeline::ledger::Entry;
-use diskperf_timeline::trace::Counted;
+use diskperf_timeline::ledger::LedgerEntry;
+use diskperf_timeline::trace::CountedBusy;
 use diskperf_timeline::{Ledger, Nanoseconds, Stage};
 use serde::Serialize;
 
@@ -113,7 +113,8 @@ fn build_ledger_grid(account: &TimeAccount) -> Grid {
                 .program_ledgers
                 .iter()
                 .map(|program| &program.ledger);
-            account.ledger.stage(*one).0 > 0 || all.any(|ledger| ledger.stage(*one).0 > 0)
+            account.ledger.stage_duration(*one).0 > 0
+                || all.any(|ledger| ledger.stage_duration(*one).0 > 0)
         })
         .collect();
     let mut names: Vec<String> = stages.iter().map(|one| stage_label(*one)).collect();
@@ -121,7 +122,7 @@ fn build_ledger_grid(account: &TimeAccount) -> Grid {
     let columns = |ledger: &Ledger, elapsed: Nanoseconds| {
         let ns: Vec<u64> = stages
             .iter()
-            .map(|one| ledger.stage(*one).0)
+            .map(|one| ledger.stage_duration(*one).0)
             .chain([elapsed.0])
             .collect();
         let all = elapsed.0.max(1) as f64;
@@ -184,8 +185,8 @@ fn build_utilisation_grid(account: &TimeAccount) -> Grid {
     let mut rows: Vec<(String, f64)> = known.into_iter().flatten().collect();
     for (number, one) in used.controller_shares.iter().enumerate() {
         let what = match one.resource {
-            Counted::Channel => "channel",
-            Counted::Processor => "controller's processor",
+            CountedBusy::Channel => "channel",
+            CountedBusy::Processor => "controller's processor",
         };
         let name = match used.controller_shares.len() {
             1 => what.to_owned(),
@@ -314,13 +315,13 @@ struct LedgerLineJson {
     ns: u64,
 }
 
-fn ledger_json(entries: &[Entry]) -> Vec<LedgerLineJson> {
-    let line = |entry: &Entry| {
+fn ledger_json(entries: &[LedgerEntry]) -> Vec<LedgerLineJson> {
+    let line = |entry: &LedgerEntry| {
         let (stage, cause) = split_stage_label(entry.stage);
         LedgerLineJson {
             stage,
             cause,
-            ns: entry.ns.0,
+            ns: entry.duration.0,
         }
     };
     entries.iter().map(line).collect()
@@ -486,18 +487,18 @@ pub(super) fn render_csv(explanation: &Explanation) -> String {
                 kind,
                 name,
                 cause.unwrap_or_default(),
-                entry.ns.0,
+                entry.duration.0,
                 None,
             ));
         }
         if let Some(of) = &account.response_account {
             for entry in of.ledger.entries() {
                 let (name, cause) = split_stage_label(entry.stage);
-                let each = of.mean_of_total(entry.ns).round() as u64;
+                let each = of.mean_of_total(entry.duration).round() as u64;
                 let mut line = record("response", name, cause.unwrap_or_default(), each, None);
                 // Of the mean response, and not of what the program took.
                 for field in line.iter_mut().filter(|(column, _)| *column == "share") {
-                    field.1 = format_number(of.share_of_response(entry.ns));
+                    field.1 = format_number(of.share_of_response(entry.duration));
                 }
                 records.push(line);
             }

@@ -171,7 +171,7 @@ pub(super) fn render_strip(result: &ProgramResult) -> String {
             .speed_of_repetition(one)
             .unwrap_or(0.0)
     };
-    let rates: Vec<f64> = result.kept().map(rate).collect();
+    let rates: Vec<f64> = result.kept_repetitions().map(rate).collect();
     shape::render_strip(&rates)
 }
 

@@ -31,7 +31,8 @@ pub struct NoRequests(pub String);
 /// A run without a program that keeps requests in flight.
 pub fn render_fio_json(runs: &[Run], format: JsonFormat) -> Result<String, NoRequests> {
     let texts = runs.iter().map(|run| {
-        let results = build_results(run).ok_or_else(|| NoRequests(format!("run {}", run.id)))?;
+        let results =
+            build_results(run).ok_or_else(|| NoRequests(format!("run {}", run.run_id)))?;
         Ok(results.render(format))
     });
     Ok(texts.collect::<Result<Vec<_>, _>>()?.concat())
@@ -50,11 +51,11 @@ fn build_results(run: &Run) -> Option<FioResults> {
         let Some(one) = find_median_repetition(result) else {
             continue;
         };
-        elapsed = elapsed + one.elapsed();
+        elapsed = elapsed + one.elapsed_time();
         add_disk_utilisation(one, &mut disks);
         let section = file
             .as_ref()
-            .and_then(|file| file.jobs.get(result.row as usize));
+            .and_then(|file| file.jobs.get(result.table_row as usize));
         if section.is_some_and(|job| !job.report.is_reported) {
             continue;
         }
@@ -64,7 +65,7 @@ fn build_results(run: &Run) -> Option<FioResults> {
             let of_group = |(_, other): &&mut (u32, JobResult)| merged && other.group == row.group;
             match jobs.iter_mut().find(of_group) {
                 Some((_, first)) => first.merge(row),
-                None => jobs.push((result.row, row)),
+                None => jobs.push((result.table_row, row)),
             }
         }
     }
@@ -75,7 +76,7 @@ fn build_results(run: &Run) -> Option<FioResults> {
     jobs.sort_by_key(|(row, _)| *row);
     let timestamp_ms = run.started_unix_ms + elapsed.0 / 1_000_000;
     Some(FioResults {
-        version: format!("diskperf-{}", run.version),
+        version: format!("diskperf-{}", run.program_version),
         timestamp_ms,
         time_text: format_ctime(timestamp_ms),
         global_options: file.map_or_else(Vec::new, |file: JobFile| file.global_options),
@@ -85,7 +86,10 @@ fn build_results(run: &Run) -> Option<FioResults> {
 }
 
 fn find_median_repetition(result: &ProgramResult) -> Option<&Repetition> {
-    let mut kept: Vec<&Repetition> = result.kept().filter(|one| has_requests(one)).collect();
+    let mut kept: Vec<&Repetition> = result
+        .kept_repetitions()
+        .filter(|one| has_requests(one))
+        .collect();
     kept.sort_by(|one, other| judged_duration_s(one).total_cmp(&judged_duration_s(other)));
     kept.get(kept.len().saturating_sub(1) / 2).copied()
 }
@@ -93,8 +97,8 @@ fn find_median_repetition(result: &ProgramResult) -> Option<&Repetition> {
 /// Tests whether the repetition did only work that fio knows. Operations on file names are timed
 /// like requests but do not count.
 fn has_requests(repetition: &Repetition) -> bool {
-    let mut loads = repetition.loads().peekable();
-    loads.peek().is_some() && loads.all(|load| load.name_calls() == 0)
+    let mut loads = repetition.load_measures().peekable();
+    loads.peek().is_some() && loads.all(|load| load.name_call_count() == 0)
 }
 
 /// Returns the fio results of a job, one for each of its clones.
@@ -104,42 +108,50 @@ fn build_jobs(
     (number, section): (u32, Option<&JobDefinition>),
 ) -> Vec<JobResult> {
     let of_worker = |worker: &WorkerMeasure| {
-        let load = worker.load.as_ref()?;
-        let runtime_ms = worker.elapsed.0.div_ceil(1_000_000);
+        let load = worker.load_measure.as_ref()?;
+        let runtime_ms = worker.elapsed_time.0.div_ceil(1_000_000);
         let row = JobResult {
-            name: section.map_or_else(|| result.key(), |job| job.name.clone()),
+            name: section.map_or_else(|| result.result_key(), |job| job.name.clone()),
             description: section.and_then(|job| job.description.clone()),
             group: section.map_or(number, |job| job.group),
-            elapsed_s: (worker.started + worker.elapsed).0.div_ceil(1_000_000_000),
+            elapsed_s: (worker.start_time + worker.elapsed_time)
+                .0
+                .div_ceil(1_000_000_000),
             options_as_written: match section {
                 Some(job) => job.options_as_written.clone(),
                 None => list_job_options(result, load),
             },
             directions: diskperf_fio::PerDirection {
                 read: build_direction(&load.read, load, runtime_ms, |point| {
-                    (point.reads, point.read_bytes)
+                    (point.read_count, point.read_bytes)
                 }),
                 write: build_direction(&load.write, load, runtime_ms, |point| {
-                    (point.writes, point.written_bytes)
+                    (point.write_count, point.written_bytes)
                 }),
                 trim: build_direction(&load.discard, load, runtime_ms, |_| (0, 0)),
             },
             direction_reporting: section
                 .map_or_else(Default::default, |job| job.report.direction_reporting),
-            error: worker.failure.as_ref().map_or(0, |failure| failure.errno),
-            sync_latency: build_latency(&load.sync.response),
+            error: worker
+                .worker_failure
+                .as_ref()
+                .map_or(0, |failure| failure.errno),
+            sync_latency: build_latency(&load.sync.response_times),
             job_runtime_ms: runtime_ms,
             cpu_usage: build_processor_usage(worker),
-            depth_counts: vec![(load.depth, load.requests() + load.discard.count())],
+            depth_counts: vec![(
+                load.queue_depth,
+                load.read_write_count() + load.discard.request_count(),
+            )],
             ignored_errors: section
                 .is_some_and(|job| job.errors.ignores_any())
                 .then_some(IgnoredErrorCounts {
-                    count: load.errors,
-                    first_errno: load.first_error,
+                    count: load.ignored_error_count,
+                    first_errno: load.first_ignored_errno,
                 }),
             latency_depth: match section.is_some_and(|job| job.latency.target_us > 0) {
-                true => load.deepest as u32,
-                false => load.depth,
+                true => load.in_flight_max as u32,
+                false => load.queue_depth,
             },
             latency_percentile: section.map_or(100.0, |job| job.latency.percentile),
             latency_target_us: section.map_or(0, |job| job.latency.target_us),
@@ -169,7 +181,7 @@ fn list_job_options(result: &ProgramResult, load: &LoadMeasure) -> Vec<(String, 
     let options = [
         ("rw", Some(rw.to_owned())),
         ("bs", value("block_bytes")),
-        ("iodepth", Some(load.depth.to_string())),
+        ("iodepth", Some(load.queue_depth.to_string())),
         ("numjobs", value("workers")),
         ("size", value("area_bytes")),
         ("io_size", Some(result.size_bytes.to_string())),
@@ -195,25 +207,25 @@ fn build_direction(
         return DirectionResult::default();
     }
     // The last interval may be shorter than the others.
-    let whole = load.series.len().saturating_sub(1).max(1);
-    let points = load.series.iter().take(whole).map(in_point);
-    let seconds = load.interval.seconds();
+    let whole = load.time_series.len().saturating_sub(1).max(1);
+    let points = load.time_series.iter().take(whole).map(in_point);
+    let seconds = load.series_interval.seconds();
     let per_second = |count: u64| match seconds > 0.0 {
         true => (count as f64 / seconds).round() as u64,
         false => 0,
     };
     // A job that verifies reads back when it has written.
-    let runtime_ms = match operation_measure.span.0 {
+    let runtime_ms = match operation_measure.elapsed_span.0 {
         0 => runtime_ms,
         span_ns => span_ns.div_ceil(1_000_000),
     };
     DirectionResult {
         bytes: operation_measure.bytes,
-        ios: operation_measure.count(),
+        ios: operation_measure.request_count(),
         io_time_ms: runtime_ms,
-        submission: build_latency(&operation_measure.submit),
-        completion: build_latency(&operation_measure.completion),
-        total: build_latency(&operation_measure.response),
+        submission: build_latency(&operation_measure.submit_call_times),
+        completion: build_latency(&operation_measure.completion_times),
+        total: build_latency(&operation_measure.response_times),
         bandwidth_samples_kib_per_s: points
             .clone()
             .map(|(_, bytes)| per_second(bytes / KIB))
@@ -225,47 +237,47 @@ fn build_direction(
 
 fn build_latency(histogram: &Histogram) -> LatencyDistribution {
     let mut latency = LatencyDistribution::from_counts(histogram.buckets().to_vec());
-    if histogram.count() > 0 {
-        latency.min_ns = histogram.min().0;
-        latency.max_ns = histogram.max().0;
+    if histogram.latency_count() > 0 {
+        latency.min_ns = histogram.latency_min().0;
+        latency.max_ns = histogram.latency_max().0;
         latency.mean_ns = histogram.mean_ns();
     }
     latency
 }
 
 fn build_processor_usage(worker: &WorkerMeasure) -> CpuUsage {
-    let elapsed_ns = worker.elapsed.0.max(1) as f64;
+    let elapsed_ns = worker.elapsed_time.0.max(1) as f64;
     // The kernel splits by ticks, of which a short run has none.
-    let split_ns = (worker.user + worker.system).0;
+    let split_ns = (worker.user_cpu_time + worker.system_cpu_time).0;
     let user_share = match split_ns {
         0 => 0.0,
-        all => worker.user.0 as f64 / all as f64,
+        all => worker.user_cpu_time.0 as f64 / all as f64,
     };
-    let percent = 100.0 * worker.cpu.0 as f64 / elapsed_ns;
+    let percent = 100.0 * worker.cpu_time.0 as f64 / elapsed_ns;
     CpuUsage {
         user_percent: percent * user_share,
         system_percent: percent * (1.0 - user_share),
-        context_switches: worker.voluntary_switches + worker.involuntary_switches,
-        major_faults: worker.major_faults,
-        minor_faults: worker.minor_faults,
+        context_switches: worker.voluntary_switch_count + worker.involuntary_switch_count,
+        major_faults: worker.major_fault_count,
+        minor_faults: worker.minor_fault_count,
     }
 }
 
 /// Adds the disks that a repetition used, each once, with the utilisation of the first job that
 /// used it.
 fn add_disk_utilisation(repetition: &Repetition, disks: &mut Vec<DiskUtilisation>) {
-    let elapsed_ms = (repetition.elapsed().0 / 1_000_000).max(1) as f64;
+    let elapsed_ms = (repetition.elapsed_time().0 / 1_000_000).max(1) as f64;
     for device in &repetition.devices {
-        if disks.iter().any(|disk| disk.name == device.device) {
+        if disks.iter().any(|disk| disk.name == device.device_name) {
             continue;
         }
-        let requests = &device.requests;
+        let requests = &device.request_counters;
         disks.push(DiskUtilisation {
-            name: device.device.clone(),
-            reads: requests.reads,
-            writes: requests.writes,
-            read_merges: requests.read_merges,
-            write_merges: requests.write_merges,
+            name: device.device_name.clone(),
+            reads: requests.read_count,
+            writes: requests.write_count,
+            read_merges: requests.read_merge_count,
+            write_merges: requests.write_merge_count,
             read_ticks_ms: requests.read_ms,
             write_ticks_ms: requests.write_ms,
             in_queue_ms: requests.queue_ms,
@@ -381,12 +393,12 @@ mod tests {
         let results = run.results.iter_mut();
         let repetitions = results.flat_map(|result| &mut result.repetitions);
         let workers = repetitions.flat_map(|one| &mut one.workers);
-        for load in workers.filter_map(|worker| worker.load.as_mut()) {
+        for load in workers.filter_map(|worker| worker.load_measure.as_mut()) {
             load.write = OperationMeasure {
                 bytes: 4096 * 1000,
-                response: vec![(6_700, 998), (50_000_000, 2)].into(),
-                submit: vec![(6_100, 998), (49_999_000, 2)].into(),
-                completion: vec![(600, 998), (1_000, 2)].into(),
+                response_times: vec![(6_700, 998), (50_000_000, 2)].into(),
+                submit_call_times: vec![(6_100, 998), (49_999_000, 2)].into(),
+                completion_times: vec![(600, 998), (1_000, 2)].into(),
                 ..OperationMeasure::default()
             };
         }
@@ -411,7 +423,7 @@ mod tests {
         let results = run.results.iter_mut();
         let repetitions = results.flat_map(|result| &mut result.repetitions);
         let workers = repetitions.flat_map(|one| &mut one.workers);
-        for load in workers.filter_map(|worker| worker.load.as_mut()) {
+        for load in workers.filter_map(|worker| worker.load_measure.as_mut()) {
             load.stat = std::mem::take(&mut load.read);
             load.create = std::mem::take(&mut load.write);
         }

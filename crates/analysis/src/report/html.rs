@@ -44,7 +44,7 @@ use crate::real_drives::RealDrives;
 use crate::trace::TraceReport;
 use crate::tuning::TuningResult;
 use chart::{render_figures, slugify};
-use diskperf_timeline::{ProgramResult, Run, Stage, World};
+use diskperf_timeline::{MeasuredWorld, ProgramResult, Run, Stage};
 use page::HtmlPage;
 
 /// Run to be reported, with related facts that it does not contain itself.
@@ -80,8 +80,8 @@ pub struct PrintedFigure {
 impl PrintedFigure {
     fn is_result_of(&self, result: &ProgramResult) -> bool {
         self.program == result.program
-            && self.filesystem == result.filesystem
-            && self.drives == result.drives
+            && self.filesystem == result.filesystem_type
+            && self.drives == result.drive_count
     }
 }
 
@@ -112,10 +112,10 @@ fn build_run_charts(view: &RunView<'_>) -> Vec<Chart> {
 fn format_chart_title(view: &RunView<'_>, row: &ResultRow<'_>) -> String {
     let mut title = row.title.clone();
     let others = || view.rows.iter().map(|other| other.result);
-    if others().any(|other| other.filesystem != row.result.filesystem) {
-        title += &format!(" {}", row.result.filesystem);
+    if others().any(|other| other.filesystem_type != row.result.filesystem_type) {
+        title += &format!(" {}", row.result.filesystem_type);
     }
-    match row.result.drives {
+    match row.result.drive_count {
         1 => title,
         drives => format!("{title}, {drives} drives"),
     }
@@ -176,17 +176,17 @@ fn add_comparison(page: &mut HtmlPage, runs: &[Run]) {
 }
 
 fn anchor_of_run(view: &RunView<'_>) -> String {
-    format!("run-{}", slugify(&view.run.id))
+    format!("run-{}", slugify(&view.run.run_id))
 }
 
 fn format_heading(view: &RunView<'_>) -> String {
     let run = view.run;
-    let label = run.label.iter().map(|label| format!("{label}: "));
+    let label = run.user_label.iter().map(|label| format!("{label}: "));
     format!(
         "{}{} on {}",
         label.collect::<String>(),
-        run.suite,
-        run.measured()
+        run.suite_name,
+        run.measured_description()
     )
 }
 
@@ -233,8 +233,8 @@ fn add_run(page: &mut HtmlPage, view: &RunView<'_>, reported: &ReportedRun, amon
     page.add_blocks(&details::build_flash_blocks(view));
     page.add_folded_blocks("Every repetition", &details::build_repetition_blocks(view));
     page.add_part_heading(match view.run.world {
-        World::Host => "Measured machine",
-        World::Model => "Modelled machine",
+        MeasuredWorld::Host => "Measured machine",
+        MeasuredWorld::Model => "Modelled machine",
     });
     page.add_list(&repeat::list_environment_differences(view.run));
     page.add_part_heading("How to repeat it");
@@ -255,13 +255,13 @@ pub fn choose_pictured_results(run: &Run) -> Vec<usize> {
         at_dies || matches!(stage, Stage::MissedRevolution(_))
     };
     let share = |result: &ProgramResult| {
-        let workers = result.kept().flat_map(|one| &one.workers);
+        let workers = result.kept_repetitions().flat_map(|one| &one.workers);
         let entries = workers.flat_map(|worker| worker.ledger.entries());
         let (mut lost, mut all) = (0, 0);
         for entry in entries {
-            all += entry.ns.0;
+            all += entry.duration.0;
             if is_lost(entry.stage) {
-                lost += entry.ns.0;
+                lost += entry.duration.0;
             }
         }
         lost as f64 / f64::max(all as f64, 1.0)
@@ -283,7 +283,7 @@ pub fn choose_pictured_results(run: &Run) -> Vec<usize> {
 
 fn runs_on_flash(run: &Run) -> bool {
     let mut devices = run.environment.places.iter().flat_map(|one| &one.devices);
-    devices.any(|device| device.rotational == Some(false))
+    devices.any(|device| device.is_rotational == Some(false))
 }
 
 fn add_pictures(page: &mut HtmlPage, view: &RunView<'_>, reported: &ReportedRun) {
@@ -318,7 +318,11 @@ fn add_pictures(page: &mut HtmlPage, view: &RunView<'_>, reported: &ReportedRun)
             .iter()
             .find(|row| result.is_some_and(|one| std::ptr::eq(one, row.result)));
         let title = row.map_or_else(String::new, |row| format_chart_title(view, row));
-        let name = format!("{}-{}-{number}", picture.kind_name(), slugify(&view.run.id));
+        let name = format!(
+            "{}-{}-{number}",
+            picture.kind_name(),
+            slugify(&view.run.run_id)
+        );
         page.add_html(&picture.render_figures(&name, &title));
     }
 }

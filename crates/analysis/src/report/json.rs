@@ -16,10 +16,10 @@ use crate::summary::cliff::CacheCliff;
 use crate::summary::load::{LoadSummary, SeriesFigures, build_series, mb_per_s};
 use crate::summary::{LatencyPercentiles, SteadySummary};
 use diskperf_timeline::{
-    Block, CacheMode, ControllerCache, DeviceTraffic, Environment, Experiment, FlashTraffic,
-    Interference, Interleaved, Ledger, MediaCache, Modelled, Nanoseconds, Overhead, ProgramResult,
-    Protocol, Repetition, Residency, Run, RunState, Verified, WorkerFailure, WorkerMeasure, World,
-    printable,
+    CacheMode, ControllerCache, DeviceTraffic, Environment, Experiment, FlashTraffic, Interference,
+    InterleavedBlock, InterleavedRun, Ledger, MeasuredWorld, MediaCache, ModelInformation,
+    Nanoseconds, Overhead, ProgramResult, Protocol, Repetition, Residency, Run, RunState,
+    VerifiedBlocks, WorkerFailure, WorkerMeasure, escape_unprintable,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ struct RunJson<'a> {
     id: &'a str,
     suite: &'a str,
     target: String,
-    world: World,
+    world: MeasuredWorld,
     label: Option<&'a str>,
     seed: u64,
     version: &'a str,
@@ -42,7 +42,7 @@ struct RunJson<'a> {
     command_line: &'a [String],
     experiment: Option<&'a Experiment>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    interleaved: Option<&'a Interleaved>,
+    interleaved: Option<&'a InterleavedRun>,
     cache: CacheMode,
     dropped_all_caches: bool,
     #[serde(flatten)]
@@ -106,7 +106,7 @@ struct ResultJson<'a> {
     #[serde(flatten)]
     load: Option<&'a LoadSummary>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    verified: Option<&'a Verified>,
+    verified: Option<&'a VerifiedBlocks>,
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<&'a WorkerFailure>,
     /// Trace, pace and fidelity of a replay.
@@ -162,7 +162,7 @@ impl<'a> From<TargetPart<'a>> for TargetJson<'a> {
 struct RepetitionJson<'a> {
     discarded: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    block: Option<Block>,
+    block: Option<InterleavedBlock>,
     kb_per_s: f64,
     durable_kb_per_s: Option<f64>,
     cpu_percent: f64,
@@ -196,7 +196,7 @@ struct LoadJson {
 
 impl LoadJson {
     fn from_repetition(repetition: &Repetition) -> Option<Self> {
-        repetition.loads().next()?;
+        repetition.load_measures().next()?;
         Some(Self {
             iops: repetition.iops(),
             mb_per_s: mb_per_s(repetition),
@@ -247,50 +247,50 @@ fn run_json<'a>(view: &'a RunView) -> RunJson<'a> {
     let run = view.run;
     let results: Vec<&ProgramResult> = run.results.iter().collect();
     RunJson {
-        id: &run.id,
-        suite: &run.suite,
+        id: &run.run_id,
+        suite: &run.suite_name,
         target: run.target_paths(),
         world: run.world,
-        label: run.label.as_deref(),
+        label: run.user_label.as_deref(),
         seed: run.seed,
-        version: &run.version,
+        version: &run.program_version,
         started_unix_ms: run.started_unix_ms,
         command_line: &run.command_line,
         experiment: run.experiment.as_ref(),
         interleaved: run.interleaved.as_ref(),
-        cache: run.cache,
-        dropped_all_caches: run.dropped_all_caches,
+        cache: run.cache_mode,
+        dropped_all_caches: run.drops_all_caches,
         state: &run.state,
         notes: &run.notes,
         environment: &run.environment,
-        model: run.model.as_ref().map(model_json),
+        model: run.model_information.as_ref().map(model_json),
         overhead: run.overhead,
         results: view.rows.iter().map(|row| result_json(run, row)).collect(),
         decomposition: decompose(&results),
     }
 }
 
-fn model_json(model: &Modelled) -> ModelJson<'_> {
+fn model_json(model: &ModelInformation) -> ModelJson<'_> {
     ModelJson {
         model_version: &model.model_version,
         fingerprint: &model.fingerprint,
         settings: &model.settings,
         configured_drives: model.configured_drives,
-        phase: model.phase,
+        phase: model.drive_phase,
         catalogue: model.catalogue.keys().map(String::as_str).collect(),
     }
 }
 
 fn result_json<'a>(run: &'a Run, row: &'a ResultRow) -> ResultJson<'a> {
     let (result, summary) = (row.result, &row.summary);
-    let repetition = |one| repetition_json(one, result.cache);
+    let repetition = |one| repetition_json(one, result.cache_mode);
     ResultJson {
         program: &result.program,
         title: &row.title,
         parameters: &result.parameters,
-        row: result.row,
-        drives: result.drives,
-        filesystem: &result.filesystem,
+        row: result.table_row,
+        drives: result.drive_count,
+        filesystem: &result.filesystem_type,
         size_bytes: result.size_bytes,
         protocol: result.protocol,
         kept_count: summary.kept_count,
@@ -312,13 +312,13 @@ fn result_json<'a>(run: &'a Run, row: &'a ResultRow) -> ResultJson<'a> {
         major_faults: summary.major_faults,
         read_latency: summary.read_latency,
         write_latency: summary.write_latency,
-        cache: result.cache,
+        cache: result.cache_mode,
         cache_verdict: summary.cache,
         device_share: summary.device_share,
         generator_share: row.generator_share,
         load: summary.load.as_ref(),
         verified: summary.verified.as_ref(),
-        failure: result.failure(),
+        failure: result.first_failure(),
         replay: ReplayJson::from_result(run, result),
         steady: summary.steady,
         cliff: summary.cache_cliff,
@@ -335,20 +335,23 @@ fn result_json<'a>(run: &'a Run, row: &'a ResultRow) -> ResultJson<'a> {
 }
 
 fn write_amplification_of_result(result: &ProgramResult) -> Option<f64> {
-    let together = |one: FlashTraffic| FlashTraffic { drive: 0, ..one };
+    let together = |one: FlashTraffic| FlashTraffic {
+        drive_index: 0,
+        ..one
+    };
     let all: Vec<FlashTraffic> = result.flash().into_iter().map(together).collect();
     FlashTraffic::sum(&all).first()?.write_amplification()
 }
 
 fn repetition_json(repetition: &Repetition, mode: CacheMode) -> RepetitionJson<'_> {
     RepetitionJson {
-        discarded: repetition.discarded,
-        block: repetition.block,
+        discarded: repetition.is_discarded,
+        block: repetition.interleaved_block,
         kb_per_s: repetition.kb_per_s(),
         durable_kb_per_s: repetition.durable_kb_per_s(),
         cpu_percent: repetition.cpu_percent(),
-        elapsed_s: repetition.elapsed().seconds(),
-        durable_elapsed_s: repetition.durable().map(Nanoseconds::seconds),
+        elapsed_s: repetition.elapsed_time().seconds(),
+        durable_elapsed_s: repetition.durable_time().map(Nanoseconds::seconds),
         load: LoadJson::from_repetition(repetition),
         device_share: device_share(repetition),
         cache_verdict: CacheVerdict::from_repetition(repetition, mode),
@@ -356,7 +359,7 @@ fn repetition_json(repetition: &Repetition, mode: CacheMode) -> RepetitionJson<'
         devices: &repetition.devices,
         controller_caches: &repetition.controller_caches,
         media_caches: &repetition.media_caches,
-        flash: &repetition.flash,
+        flash: &repetition.flash_traffic,
         interference: &repetition.interference,
         workers: repetition.workers.iter().map(worker_json).collect(),
     }
@@ -364,26 +367,26 @@ fn repetition_json(repetition: &Repetition, mode: CacheMode) -> RepetitionJson<'
 
 fn worker_json(worker_measure: &WorkerMeasure) -> WorkerJson<'_> {
     WorkerJson {
-        drive: worker_measure.drive,
-        started_s: worker_measure.started.seconds(),
-        elapsed_s: worker_measure.elapsed.seconds(),
-        durable_elapsed_s: worker_measure.durable.map(Nanoseconds::seconds),
-        cpu_s: worker_measure.cpu.seconds(),
-        user_s: worker_measure.user.seconds(),
-        system_s: worker_measure.system.seconds(),
+        drive: worker_measure.drive_index,
+        started_s: worker_measure.start_time.seconds(),
+        elapsed_s: worker_measure.elapsed_time.seconds(),
+        durable_elapsed_s: worker_measure.durable_time.map(Nanoseconds::seconds),
+        cpu_s: worker_measure.cpu_time.seconds(),
+        user_s: worker_measure.user_cpu_time.seconds(),
+        system_s: worker_measure.system_cpu_time.seconds(),
         payload_bytes: worker_measure.payload_bytes,
         read_bytes: worker_measure.read_bytes,
         written_bytes: worker_measure.written_bytes,
-        calls: worker_measure.calls,
-        voluntary_switches: worker_measure.voluntary_switches,
-        involuntary_switches: worker_measure.involuntary_switches,
-        minor_faults: worker_measure.minor_faults,
-        major_faults: worker_measure.major_faults,
+        calls: worker_measure.call_count,
+        voluntary_switches: worker_measure.voluntary_switch_count,
+        involuntary_switches: worker_measure.involuntary_switch_count,
+        minor_faults: worker_measure.minor_fault_count,
+        major_faults: worker_measure.major_fault_count,
         storage_read_bytes: worker_measure.storage_read_bytes,
         read_latency: LatencyPercentiles::from_histogram(&worker_measure.read_latency),
         write_latency: LatencyPercentiles::from_histogram(&worker_measure.write_latency),
         ledger: worker_measure.ledger.clone(),
-        failure: worker_measure.failure.as_ref(),
+        failure: worker_measure.worker_failure.as_ref(),
     }
 }
 
@@ -523,5 +526,5 @@ pub(super) fn render_pretty(value: &impl Serialize) -> String {
     // Nothing here can fail to serialise: all keys are text, and no writer is
     // involved.
     let text = serde_json::to_string_pretty(value).expect("plain data serialises") + "\n";
-    printable(&text).into_owned()
+    escape_unprintable(&text).into_owned()
 }

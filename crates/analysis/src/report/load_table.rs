@@ -75,7 +75,7 @@ fn group_by_title<'a>(views: &[&'a RunView<'a>]) -> Vec<TitledRows<'a>> {
             if number == found.len() {
                 found.push(TitledRows {
                     title,
-                    order_in_suite: row.result.row,
+                    order_in_suite: row.result.table_row,
                     rows: Vec::new(),
                 });
             }
@@ -91,9 +91,9 @@ fn group_by_title<'a>(views: &[&'a RunView<'a>]) -> Vec<TitledRows<'a>> {
 fn format_row_title(row: &ResultRow, is_ambiguous: bool) -> String {
     let mut title = row.title.clone();
     if is_ambiguous {
-        title += &format!(" {}", row.result.filesystem);
-        if row.result.drives != 1 {
-            title += &format!(", {} drives", row.result.drives);
+        title += &format!(" {}", row.result.filesystem_type);
+        if row.result.drive_count != 1 {
+            title += &format!(", {} drives", row.result.drive_count);
         }
     }
     title
@@ -203,7 +203,7 @@ fn format_mb_per_s(mb_per_s: f64) -> String {
 /// Formats the rate in MB/s until everything was synced; empty where the page cache held nothing
 /// back.
 fn format_durable_rate(row: &ResultRow) -> String {
-    let cached = row.result.cache != CacheMode::Direct;
+    let cached = row.result.cache_mode != CacheMode::Direct;
     let durable = row.summary.durable_kb_per_s.filter(|_| cached);
     durable.map_or_else(String::new, |kb_per_s| {
         format_mb_per_s(kb_per_s * 1024.0 / 1e6)

@@ -162,7 +162,7 @@ fn split_sections<'r>(
     }
     let mut found: Vec<(Option<&str>, Vec<&ResultRow>)> = Vec::new();
     for row in rows {
-        let name = Some(row.result.filesystem.as_str());
+        let name = Some(row.result.filesystem_type.as_str());
         match found.iter_mut().find(|(other, _)| *other == name) {
             Some((_, rows)) => rows.push(row),
             None => found.push((name, vec![row])),

@@ -19,7 +19,7 @@ pub(super) fn build_blocks(view: &RunView, views: usize) -> Vec<DocumentBlock> {
     for row in &view.rows {
         for (name, response) in list_responses(held) {
             let own = merge_replayed_response(row.result, name);
-            if own.count() > 0 {
+            if own.latency_count() > 0 {
                 titles.push(format!("{}, {name}", row.title));
                 here.push(own);
                 there.push(response.clone());
@@ -39,7 +39,7 @@ pub(super) fn build_blocks(view: &RunView, views: usize) -> Vec<DocumentBlock> {
                 column("p50", of, |one| format_percentile(one, 50.0)),
                 column("p99", of, |one| format_percentile(one, 99.0)),
                 column("max", of, |one| {
-                    figures::format_us(one.max().0 as f64 / 1e3)
+                    figures::format_us(one.latency_max().0 as f64 / 1e3)
                 }),
             ],
         )
@@ -72,17 +72,20 @@ pub(super) fn build_blocks(view: &RunView, views: usize) -> Vec<DocumentBlock> {
 /// Returns the response times of one operation in the replay, over all kept repetitions.
 fn merge_replayed_response(result: &ProgramResult, name: &str) -> Histogram {
     let mut all = Histogram::new();
-    for load in result.kept().flat_map(|one| one.loads()) {
-        let mut operations = load.operations().into_iter();
+    for load in result
+        .kept_repetitions()
+        .flat_map(|one| one.load_measures())
+    {
+        let mut operations = load.named_operations().into_iter();
         if let Some((_, operation)) = operations.find(|(known, _)| *known == name) {
-            all.merge(&operation.response);
+            all.merge(&operation.response_times);
         }
     }
     all
 }
 
 fn format_percentile(histogram: &Histogram, percentile: f64) -> String {
-    match histogram.tells(percentile) {
+    match histogram.can_estimate(percentile) {
         true => figures::format_us(histogram.percentile(percentile).0 as f64 / 1e3),
         false => "-".to_owned(),
     }
@@ -94,8 +97,8 @@ pub(super) fn list_notes(views: &[RunView]) -> Vec<String> {
     let mut meanings: Vec<&str> = Vec::new();
     for view in views {
         if let Some((replay, _)) = replay_of_run(view.run) {
-            said.extend(describe_issue_times(view, replay.pace, views.len()));
-            let meaning = describe_pace(replay.pace);
+            said.extend(describe_issue_times(view, replay.replay_pace, views.len()));
+            let meaning = describe_pace(replay.replay_pace);
             if !meanings.contains(&meaning) {
                 meanings.push(meaning);
             }
@@ -129,17 +132,17 @@ fn describe_issue_times(view: &RunView, pace: ReplayPace, views: usize) -> Vec<S
 
 fn describe_pace_reference(pace: ReplayPace) -> &'static str {
     match pace {
-        ReplayPace::Open { .. } => "the trace's times",
-        ReplayPace::Closed { .. } | ReplayPace::Dependent => "the end of the trace's pauses",
+        ReplayPace::OpenLoop { .. } => "the trace's times",
+        ReplayPace::ClosedLoop { .. } | ReplayPace::Dependent => "the end of the trace's pauses",
     }
 }
 
 fn describe_pace(pace: ReplayPace) -> &'static str {
     match pace {
-        ReplayPace::Open { .. } => {
+        ReplayPace::OpenLoop { .. } => {
             "open loop: requests arrive at the trace's times, so storage slower than the trace's gets more requests in flight than a program would submit"
         }
-        ReplayPace::Closed { .. } => {
+        ReplayPace::ClosedLoop { .. } => {
             "closed loop: each completion issues the next request, in the trace's order, without its times"
         }
         ReplayPace::Dependent => {
@@ -179,16 +182,16 @@ struct TraceLatencyJson {
 impl TraceLatencyJson {
     fn from_histogram(response: &Histogram) -> Self {
         let at = |percentile| {
-            let told = response.tells(percentile);
+            let told = response.can_estimate(percentile);
             told.then(|| response.percentile(percentile).0 as f64 / 1e3)
         };
         Self {
             p50_us: at(50.0),
             p99_us: at(99.0),
             p99_9_us: at(99.9),
-            max_us: response.max().0 as f64 / 1e3,
+            max_us: response.latency_max().0 as f64 / 1e3,
             mean_us: response.mean_ns() / 1e3,
-            count: response.count(),
+            count: response.latency_count(),
         }
     }
 }
@@ -200,10 +203,10 @@ impl<'a> ReplayJson<'a> {
         let in_trace = list_responses(held).into_iter();
         Some(Self {
             trace: replay.name(),
-            form: &held.form,
-            pace: replay.pace,
-            trace_requests: held.requests(),
-            trace_duration_s: held.lasts_ns as f64 / 1e9,
+            form: &held.trace_format,
+            pace: replay.replay_pace,
+            trace_requests: held.request_count(),
+            trace_duration_s: held.duration_ns as f64 / 1e9,
             fidelity: ReplayFidelity::from_result(result),
             trace_latency: in_trace
                 .map(|(name, response)| (name, TraceLatencyJson::from_histogram(response)))

@@ -6,7 +6,7 @@ use crate::comparison::compare;
 use crate::fixtures::{RandomNoise, build_result, build_run, build_seqread_result};
 use diskperf_timeline::{
     CacheMode, Histogram, LoadMeasure, Nanoseconds, Overhead, ProgramResult, Repetition, Residency,
-    Run, SeriesPoint, Statistic, WorkerMeasure,
+    Run, SeriesPoint, SummaryStatistic, WorkerMeasure,
 };
 use serde_json::Value;
 
@@ -32,18 +32,18 @@ impl RandomInput {
         let stored = self.random_number();
         let latency: Histogram = [Nanoseconds(self.random_number())].into_iter().collect();
         WorkerMeasure {
-            drive: self.pick_value(&[0, 1]),
-            started: Nanoseconds(self.pick_value(&[0, 1000])),
-            elapsed: Nanoseconds(self.random_number()),
-            durable: self.random_option(durable).map(Nanoseconds),
-            cpu: Nanoseconds(self.random_number()),
-            system: Nanoseconds(self.random_number()),
+            drive_index: self.pick_value(&[0, 1]),
+            start_time: Nanoseconds(self.pick_value(&[0, 1000])),
+            elapsed_time: Nanoseconds(self.random_number()),
+            durable_time: self.random_option(durable).map(Nanoseconds),
+            cpu_time: Nanoseconds(self.random_number()),
+            system_cpu_time: Nanoseconds(self.random_number()),
             payload_bytes: self.random_number(),
             read_bytes: self.random_number(),
-            calls: self.random_number(),
+            call_count: self.random_number(),
             storage_read_bytes: self.random_option(stored),
             read_latency: self.pick_value(&[Histogram::new(), latency]),
-            load: self
+            load_measure: self
                 .pick_value(&[None, Some(())])
                 .map(|()| self.random_load()),
             ..WorkerMeasure::default()
@@ -58,17 +58,17 @@ impl RandomInput {
             }
         };
         let mut load = LoadMeasure::default();
-        load.read.response = latencies(self);
-        load.write.submit = latencies(self);
-        load.sync.response = latencies(self);
+        load.read.response_times = latencies(self);
+        load.write.submit_call_times = latencies(self);
+        load.sync.response_times = latencies(self);
         let lag = latencies(self);
-        load.lag = self.pick_value(&[None, Some(lag)]);
-        load.interval = Nanoseconds(self.random_number());
-        load.series = (0..self.pick_value(&[0, 1, 3]))
+        load.arrival_lag = self.pick_value(&[None, Some(lag)]);
+        load.series_interval = Nanoseconds(self.random_number());
+        load.time_series = (0..self.pick_value(&[0, 1, 3]))
             .map(|_| SeriesPoint {
-                reads: self.random_number(),
+                read_count: self.random_number(),
                 read_bytes: self.random_number(),
-                response: latencies(self),
+                response_times: latencies(self),
                 ..SeriesPoint::default()
             })
             .collect();
@@ -78,12 +78,12 @@ impl RandomInput {
     fn random_repetition(&mut self) -> Repetition {
         let residency = Residency {
             file_bytes: self.random_number(),
-            before_bytes: self.random_number(),
-            after_bytes: self.random_number(),
+            resident_before_bytes: self.random_number(),
+            resident_after_bytes: self.random_number(),
         };
         let workers = self.pick_value(&[0, 1, 2]);
         Repetition {
-            discarded: self.pick_value(&[false, false, true]),
+            is_discarded: self.pick_value(&[false, false, true]),
             workers: (0..workers).map(|_| self.random_worker()).collect(),
             residency: self.pick_value(&[None, Some(residency)]),
             ..Repetition::default()
@@ -110,10 +110,11 @@ impl RandomInput {
         let mut one = self.pick_value(&[build_result("read", row, Vec::new()), of_layer]);
         let repetitions = self.pick_value(&[0, 1, 2, 3, 7]);
         one.repetitions = (0..repetitions).map(|_| self.random_repetition()).collect();
-        one.drives = self.pick_value(&[1, 2]);
-        one.filesystem = self.pick_value(&["", "ext4/4096", "vda"]).to_owned();
-        one.cache = self.pick_value(&[CacheMode::Cold, CacheMode::Warm, CacheMode::Direct]);
-        one.protocol.statistic = self.pick_value(&[Statistic::Median, Statistic::Minimum]);
+        one.drive_count = self.pick_value(&[1, 2]);
+        one.filesystem_type = self.pick_value(&["", "ext4/4096", "vda"]).to_owned();
+        one.cache_mode = self.pick_value(&[CacheMode::Cold, CacheMode::Warm, CacheMode::Direct]);
+        one.protocol.statistic =
+            self.pick_value(&[SummaryStatistic::Median, SummaryStatistic::Minimum]);
         one
     }
 

@@ -12,7 +12,7 @@ use crate::layers::ReadLayer;
 use crate::statistics::IntervalMethod;
 use crate::summary::cliff::CliffCache;
 use diskperf_timeline::units::format_size;
-use diskperf_timeline::{CacheMode, Run, RunState, Statistic, World};
+use diskperf_timeline::{CacheMode, MeasuredWorld, Run, RunState, SummaryStatistic};
 
 /// Formats the report on runs: their descriptions, their tables, the meaning of the marks, and all
 /// notes.
@@ -31,38 +31,38 @@ pub(super) fn build_blocks(views: &[RunView]) -> Vec<DocumentBlock> {
 pub(super) fn build_heading(view: &RunView) -> Vec<DocumentBlock> {
     let run = view.run;
     let label = run
-        .label
+        .user_label
         .as_ref()
         .map_or_else(String::new, |label| format!(" \"{label}\""));
     // Two runs that differ in a setting alone must not read alike.
-    let settings = match &run.model {
+    let settings = match &run.model_information {
         Some(model) if !model.settings.is_empty() => format!(" with {}", model.settings.join(", ")),
         Some(_) | None => String::new(),
     };
     let title = format!(
         "{} on {}{settings}, run {}{label}",
-        run.suite,
-        run.measured(),
-        run.id
+        run.suite_name,
+        run.measured_description(),
+        run.run_id
     );
     let mut facts = vec![
         match run.world {
-            World::Host => "host".to_owned(),
-            World::Model => format!("model, seed {}", run.seed),
+            MeasuredWorld::Host => "host".to_owned(),
+            MeasuredWorld::Model => format!("model, seed {}", run.seed),
         },
         describe_caches(view),
     ];
-    if run.dropped_all_caches {
+    if run.drops_all_caches {
         facts.push("the whole machine's caches dropped before each repetition".to_owned());
     }
     facts.extend(describe_location(view));
     facts.extend(describe_size(view));
     facts.extend(
-        common_value(view, |row| row.result.drives)
+        common_value(view, |row| row.result.drive_count)
             .filter(|n| *n > 1)
             .map(|n| match run.world {
-                World::Host => format!("{n} targets at once"),
-                World::Model => format!("{n} drives at once"),
+                MeasuredWorld::Host => format!("{n} targets at once"),
+                MeasuredWorld::Model => format!("{n} drives at once"),
             }),
     );
     facts.extend(describe_protocol(view));
@@ -79,12 +79,12 @@ pub(super) fn build_heading(view: &RunView) -> Vec<DocumentBlock> {
 fn describe_caches(view: &RunView) -> String {
     let words = |mode: CacheMode| {
         let cache = match view.run.world {
-            World::Host => "page cache",
-            World::Model => "buffer cache",
+            MeasuredWorld::Host => "page cache",
+            MeasuredWorld::Model => "buffer cache",
         };
         match mode {
             CacheMode::Direct => "O_DIRECT".to_owned(),
-            CacheMode::Cold | CacheMode::Warm => format!("{} {cache}", mode.name()),
+            CacheMode::Cold | CacheMode::Warm => format!("{} {cache}", mode.mode_name()),
         }
     };
     let mut found: Vec<(CacheMode, Vec<&str>)> = Vec::new();
@@ -94,14 +94,17 @@ fn describe_caches(view: &RunView) -> String {
         .iter()
         .filter(|row| !pivot::is_pivoted(row.result));
     for row in rows.filter(|row| ReadLayer::from_result(row.result).is_none()) {
-        match found.iter_mut().find(|(mode, _)| *mode == row.result.cache) {
+        match found
+            .iter_mut()
+            .find(|(mode, _)| *mode == row.result.cache_mode)
+        {
             Some((_, titles)) => titles.push(&row.title),
-            None => found.push((row.result.cache, vec![&row.title])),
+            None => found.push((row.result.cache_mode, vec![&row.title])),
         }
     }
     found.sort_by_key(|(_, titles)| std::cmp::Reverse(titles.len()));
     let Some(((most, _), others)) = found.split_first() else {
-        return words(view.run.cache);
+        return words(view.run.cache_mode);
     };
     let others = others
         .iter()
@@ -135,7 +138,7 @@ fn common_value<T: PartialEq>(view: &RunView, figure_of: impl Fn(&ResultRow) -> 
 }
 
 fn describe_location(view: &RunView) -> Option<String> {
-    let filesystem = common_value(view, |row| row.result.filesystem.clone());
+    let filesystem = common_value(view, |row| row.result.filesystem_type.clone());
     let mut devices: Vec<String> = Vec::new();
     for device in view
         .run
@@ -166,8 +169,8 @@ fn describe_location(view: &RunView) -> Option<String> {
 /// Describes the protocol of the run: `median of 2 repetitions after 1 discarded`.
 fn describe_protocol(view: &RunView) -> Option<String> {
     let statistic = match common_value(view, |row| row.result.protocol.statistic)? {
-        Statistic::Median => "median",
-        Statistic::Minimum => "minimum",
+        SummaryStatistic::Median => "median",
+        SummaryStatistic::Minimum => "minimum",
     };
     let kept = view.rows.iter().map(|row| row.summary.kept_count);
     let kept = kept.filter(|kept| *kept > 0);
@@ -178,7 +181,7 @@ fn describe_protocol(view: &RunView) -> Option<String> {
         format!("{fewest} to {most}")
     };
     let plural = if most == 1 { "" } else { "s" };
-    let discarded = match common_value(view, |row| row.result.protocol.discarded) {
+    let discarded = match common_value(view, |row| row.result.protocol.discarded_count) {
         Some(0) | None => String::new(),
         Some(discarded) => format!(" after {discarded} discarded"),
     };
@@ -203,12 +206,14 @@ pub(super) fn build_tables(views: &[RunView]) -> Vec<DocumentBlock> {
     let mut suites: Vec<&str> = Vec::new();
     let measured = || views.iter().filter(|view| view.is_measured());
     for view in measured() {
-        if !suites.contains(&view.run.suite.as_str()) {
-            suites.push(&view.run.suite);
+        if !suites.contains(&view.run.suite_name.as_str()) {
+            suites.push(&view.run.suite_name);
         }
     }
     for suite in suites {
-        let of_suite: Vec<&RunView> = measured().filter(|view| view.run.suite == suite).collect();
+        let of_suite: Vec<&RunView> = measured()
+            .filter(|view| view.run.suite_name == suite)
+            .collect();
         for view in &of_suite {
             blocks.extend(pivot::build_blocks(view, views.len() > 1));
         }
@@ -265,8 +270,8 @@ fn build_generic_blocks(views: &[&RunView]) -> Vec<DocumentBlock> {
 fn list_filesystems<'v>(view: &'v RunView) -> Vec<&'v str> {
     let mut found: Vec<&str> = Vec::new();
     for row in list_rows(view) {
-        if !found.contains(&row.result.filesystem.as_str()) {
-            found.push(&row.result.filesystem);
+        if !found.contains(&row.result.filesystem_type.as_str()) {
+            found.push(&row.result.filesystem_type);
         }
     }
     found
@@ -302,7 +307,7 @@ impl<'v> ChosenRows<'v> {
         row: &'v ResultRow<'v>,
         layout: FilesystemLayout<'_>,
     ) -> Option<Self> {
-        let own = row.result.filesystem.as_str();
+        let own = row.result.filesystem_type.as_str();
         let filesystem = match layout {
             FilesystemLayout::AllTheSame => None,
             FilesystemLayout::OneFilesystem(name) if name != own => return None,
@@ -310,7 +315,7 @@ impl<'v> ChosenRows<'v> {
         };
         Some(Self {
             view,
-            drive_count: row.result.drives,
+            drive_count: row.result.drive_count,
             filesystem,
         })
     }
@@ -325,8 +330,8 @@ impl<'v> ChosenRows<'v> {
         list_rows(self.view).find(|row| {
             let filesystem = self.filesystem;
             row.title == title
-                && row.result.drives == self.drive_count
-                && filesystem.is_none_or(|name| row.result.filesystem == name)
+                && row.result.drive_count == self.drive_count
+                && filesystem.is_none_or(|name| row.result.filesystem_type == name)
         })
     }
 
@@ -336,7 +341,7 @@ impl<'v> ChosenRows<'v> {
         if matches!(layout, FilesystemLayout::SideBySide) && list_filesystems(self.view).len() > 1 {
             title += &format!(" {}", self.filesystem.unwrap_or_default());
         }
-        if self.view.rows.iter().any(|row| row.result.drives != 1) {
+        if self.view.rows.iter().any(|row| row.result.drive_count != 1) {
             title += &format!(", {}", format_drive_count(self.drive_count));
         }
         title
@@ -354,7 +359,7 @@ fn build_grid(views: &[&RunView], layout: FilesystemLayout<'_>) -> Option<Grid> 
                 continue;
             };
             if !titles.iter().any(|(_, title)| *title == row.title) {
-                titles.push((row.result.row, &row.title));
+                titles.push((row.result.table_row, &row.title));
             }
             if !groups.iter().any(|group| group.is_same_group(&chosen)) {
                 groups.push(chosen);
@@ -416,7 +421,7 @@ fn build_columns(view: &RunView, cells: &[Option<&ResultRow>]) -> Vec<Column> {
             .map_or_else(String::new, figures::format_kb_per_s)
     };
     // A model that was asked for a cold cache has one.
-    let told = view.run.world == World::Host
+    let told = view.run.world == MeasuredWorld::Host
         || cells
             .iter()
             .flatten()
@@ -509,18 +514,18 @@ fn format_bytes(bytes: u64) -> String {
 pub(super) fn describe_steadiness(view: &RunView, views: usize) -> Vec<String> {
     let line = |row: &ResultRow| {
         let found = row.summary.steady?;
-        let rule = row.result.protocol.steady?;
+        let rule = row.result.protocol.steady_rule?;
         let name = view.format_row_title(row, views);
         let (rounds, strip) = (found.round_count, figures::render_strip(row.result));
         Some(match found.attained_at_s {
             Some(at_s) => format!(
                 "{name}: steady after {rounds} rounds, {} of load; the last {} count {strip}",
                 figures::format_us(at_s * 1e6),
-                rule.window
+                rule.window_rounds
             ),
             None => format!(
                 "{name}: not steady in {rounds} rounds (last {}: range at most {:.0} %, slope at most {:.0} % of the mean); --runs N allows more {strip}",
-                rule.window,
+                rule.window_rounds,
                 rule.excursion_share * 100.0,
                 rule.slope_share * 100.0
             ),
@@ -569,7 +574,7 @@ fn list_legend(views: &[RunView]) -> Vec<String> {
     ));
     if views
         .iter()
-        .any(|view| view.run.world == World::Model && view.is_measured())
+        .any(|view| view.run.world == MeasuredWorld::Model && view.is_measured())
     {
         lines.push(
             "no interval: a modelled figure is exact for its requests; another --seed draws others"

@@ -92,10 +92,10 @@ pub(super) fn render_csv(views: &[RunView]) -> String {
         for (row, load) in list_loads(view) {
             records.extend(load.series.iter().map(|one| {
                 vec![
-                    ("run", view.run.id.clone()),
-                    ("program", row.result.key()),
+                    ("run", view.run.run_id.clone()),
+                    ("program", row.result.result_key()),
                     ("title", row.title.clone()),
-                    ("filesystem", row.result.filesystem.clone()),
+                    ("filesystem", row.result.filesystem_type.clone()),
                     ("repetition", load.series_repetition.to_string()),
                     ("at_s", format_number(one.start_s)),
                     ("iops", format_number(one.iops)),

@@ -4,7 +4,7 @@ use super::document::{Column, ColumnGroup, DocumentBlock, Grid};
 use super::figures;
 use super::view::{ResultRow, RunView};
 use crate::summary::ResultSummary;
-use diskperf_timeline::{ProgramResult, Run, World};
+use diskperf_timeline::{MeasuredWorld, ProgramResult, Run};
 
 /// Part of a result that one of several concurrent targets contributed.
 pub(super) struct TargetPart<'r> {
@@ -16,9 +16,9 @@ pub(super) struct TargetPart<'r> {
 /// Divides a result into the parts of its targets, in their order; empty for a single target, or
 /// for a modelled system, whose drives are alike.
 pub(super) fn split_by_target<'r>(run: &'r Run, result: &ProgramResult) -> Vec<TargetPart<'r>> {
-    let targets: Vec<&str> = run.target.split(" + ").collect();
-    let is_of_several = run.world == World::Host && result.drives > 1;
-    if !is_of_several || targets.len() != result.drives as usize {
+    let targets: Vec<&str> = run.target_label.split(" + ").collect();
+    let is_of_several = run.world == MeasuredWorld::Host && result.drive_count > 1;
+    if !is_of_several || targets.len() != result.drive_count as usize {
         return Vec::new();
     }
     let part = |(drive, target)| TargetPart {
@@ -31,9 +31,11 @@ pub(super) fn split_by_target<'r>(run: &'r Run, result: &ProgramResult) -> Vec<T
 fn result_of_drive(result: &ProgramResult, drive: u32) -> ProgramResult {
     let mut part = result.clone();
     for repetition in &mut part.repetitions {
-        repetition.workers.retain(|worker| worker.drive == drive);
+        repetition
+            .workers
+            .retain(|worker| worker.drive_index == drive);
     }
-    part.drives = 1;
+    part.drive_count = 1;
     part
 }
 

@@ -6,7 +6,7 @@ use crate::fixtures::{
 };
 use diskperf_timeline::units::MIB;
 use diskperf_timeline::{
-    Nanoseconds, ProgramResult, Repetition, Residency, RunState, Statistic, World,
+    MeasuredWorld, Nanoseconds, ProgramResult, Repetition, Residency, RunState, SummaryStatistic,
 };
 use insta::assert_snapshot;
 

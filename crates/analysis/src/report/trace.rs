@@ -10,7 +10,7 @@ use diskperf_blocktrace::summary::{
     ArrivalSummary, OperationSummary, Quantiles, Resolution, ReuseSummary, TraceSummary,
 };
 use diskperf_blocktrace::{DEVICES_MAX, Form, Notices};
-use diskperf_timeline::printable_line;
+use diskperf_timeline::escape_unprintable_line;
 use diskperf_timeline::units::format_size;
 
 pub(super) fn build_blocks(trace: &TraceReport) -> Vec<DocumentBlock> {
@@ -394,8 +394,8 @@ fn describe_trace(trace: &TraceReport) -> String {
         .map(|one| {
             format!(
                 "{} {}",
-                printable_line(&one.name),
-                printable_line(&one.value)
+                escape_unprintable_line(&one.name),
+                escape_unprintable_line(&one.value)
             )
         })
         .collect();
@@ -419,7 +419,7 @@ fn build_part_grid(parts: &[TracePart]) -> Grid {
             vec![
                 Column::left_aligned_folded(
                     "of",
-                    column(&|part| printable_line(&part.name).into_owned()),
+                    column(&|part| escape_unprintable_line(&part.name).into_owned()),
                     60,
                 ),
                 Column::right_aligned("from s", column(&|part| seconds(part.start_ns))),

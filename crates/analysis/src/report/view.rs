@@ -38,17 +38,21 @@ impl<'a> RunView<'a> {
 /// Returns the name of a run among others: its label, or what was measured where several share the
 /// label, as the runs of one command do. The id is added where that is not unique either.
 fn choose_run_name(run: &Run, runs: &[Run]) -> String {
-    let by_label = |run: &Run| run.label.clone().unwrap_or_else(|| run.measured());
+    let by_label = |run: &Run| {
+        run.user_label
+            .clone()
+            .unwrap_or_else(|| run.measured_description())
+    };
     let is_unique = |name: &dyn Fn(&Run) -> String| {
         let same = runs.iter().filter(|other| name(other) == name(run));
         same.count() == 1
     };
     if is_unique(&by_label) {
         by_label(run)
-    } else if is_unique(&Run::measured) {
-        run.measured()
+    } else if is_unique(&Run::measured_description) {
+        run.measured_description()
     } else {
-        format!("{} [{}]", by_label(run), run.id)
+        format!("{} [{}]", by_label(run), run.run_id)
     }
 }
 
@@ -70,7 +74,7 @@ impl RunView<'_> {
 impl<'a> ResultRow<'a> {
     fn build_rows(run: &'a Run) -> Vec<Self> {
         let mut results: Vec<&ProgramResult> = run.results.iter().collect();
-        results.sort_by_key(|result| result.row);
+        results.sort_by_key(|result| result.table_row);
         let row = |result: &'a ProgramResult| {
             let summary = ResultSummary::summarize_in_world(run.world, result);
             let storage = crate::layers::ReadLayer::from_result(result)
@@ -81,7 +85,7 @@ impl<'a> ResultRow<'a> {
                 .and_then(|overhead| generator_share_if_limiting(&summary, &overhead));
             Self {
                 result,
-                title: result.title(),
+                title: result.display_title(),
                 summary,
                 generator_share,
             }

@@ -4,14 +4,14 @@
 //! their mean, and the best line through them changes by at most 10 % of the mean across the
 //! window.
 
-use diskperf_timeline::{SteadyRule, Window};
+use diskperf_timeline::{SteadyRule, SteadyWindow};
 
 /// Tests whether the last rounds are steady, given their rates in the order of running. Fewer
 /// rounds than a window are not steady.
 pub fn is_steady(rates: &[f64], rule: &SteadyRule) -> bool {
-    let first = rates.len().checked_sub(rule.window as usize);
-    let window = first.and_then(|first| Window::of(&rates[first..]));
-    window.is_some_and(|window| window.is_within(rule))
+    let first = rates.len().checked_sub(rule.window_rounds as usize);
+    let window = first.and_then(|first| SteadyWindow::from_values(&rates[first..]));
+    window.is_some_and(|window| window.satisfies_rule(rule))
 }
 
 #[cfg(test)]
@@ -33,7 +33,11 @@ mod tests {
             (vec![0.0; 5], false),
             (Vec::new(), false),
         ] {
-            assert_eq!(is_steady(&rates, &SteadyRule::SNIA), steady, "{rates:?}");
+            assert_eq!(
+                is_steady(&rates, &SteadyRule::SNIA_RULE),
+                steady,
+                "{rates:?}"
+            );
         }
     }
 
@@ -41,7 +45,7 @@ mod tests {
     fn limits_and_windows_can_be_others() {
         let rising = [100.0, 103.0, 106.0, 109.0, 112.0];
         let rule = |window, excursion_share, slope_share| SteadyRule {
-            window,
+            window_rounds: window,
             excursion_share,
             slope_share,
         };

@@ -52,7 +52,7 @@ impl CacheCliff {
     /// Returns the cache cliff of a result, if one was crossed.
     pub fn from_result(result: &ProgramResult) -> Option<Self> {
         let slc = Self::find_cliff(result, CliffCache::Slc, |one| {
-            let each = one.flash.iter().map(|one| WrittenBytes {
+            let each = one.flash_traffic.iter().map(|one| WrittenBytes {
                 bytes: one.host_units * FLASH_UNIT_BYTES,
                 past_cache_bytes: one.past_cache_units * FLASH_UNIT_BYTES,
             });
@@ -62,7 +62,7 @@ impl CacheCliff {
             Self::find_cliff(result, CliffCache::Media, |one| {
                 let each = one.media_caches.iter().map(|one| WrittenBytes {
                     bytes: one.cached_bytes + one.streamed_bytes,
-                    past_cache_bytes: one.past_cache_bytes,
+                    past_cache_bytes: one.direct_write_bytes,
                 });
                 WrittenBytes::sum_of(each)
             })
@@ -81,7 +81,7 @@ impl CacheCliff {
             one.past_cache_bytes > 0
         });
         full?;
-        let counted = WrittenBytes::sum_of(result.kept().map(&written));
+        let counted = WrittenBytes::sum_of(result.kept_repetitions().map(&written));
         Some(Self {
             cache,
             written_bytes_at_cliff: at_bytes,

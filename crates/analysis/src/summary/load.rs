@@ -5,7 +5,7 @@ use crate::quantity::judged_duration_s;
 use crate::statistics::{ConfidenceInterval, median, median_interval};
 use diskperf_timeline::{
     Engine, Histogram, LoadMeasure, Nanoseconds, OperationMeasure, Repetition, SeriesPoint,
-    Statistic,
+    SummaryStatistic,
 };
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -85,7 +85,7 @@ pub struct OperationSummary {
 }
 
 /// Percentiles of one kind of latency, in microseconds. A percentile is absent where requests are
-/// too few for it ([`Histogram::tells`]).
+/// too few for it ([`Histogram::can_estimate`]).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LatencySummary {
     /// Median latency of the requests in microseconds.
@@ -145,7 +145,7 @@ struct LoadAggregation<'a> {
     kept_repetitions: &'a [&'a Repetition],
     /// Repetitions that the statistic selects, and whose median represents all.
     chosen_repetitions: &'a [&'a Repetition],
-    statistic: Statistic,
+    statistic: SummaryStatistic,
 }
 
 impl LoadSummary {
@@ -156,9 +156,9 @@ impl LoadSummary {
     pub(super) fn from_repetitions(
         all: &[Repetition],
         (kept, chosen): (&[&Repetition], &[&Repetition]),
-        statistic: Statistic,
+        statistic: SummaryStatistic,
     ) -> Option<Self> {
-        let loads = || kept.iter().flat_map(|one| one.loads());
+        let loads = || kept.iter().flat_map(|one| one.load_measures());
         let first = loads().next()?;
         let of = LoadAggregation {
             kept_repetitions: kept,
@@ -172,33 +172,36 @@ impl LoadSummary {
         let (iops, iops_interval) = of.summarize_rate(&|one| one.iops());
         let (mb_per_s, mb_per_s_interval) = of.summarize_rate(&|one| Some(mb_per_s(one)));
         let middle_one = find_median_repetition(kept)?;
-        let reads: u64 = loads().map(|load| load.read.count()).sum();
-        let requests: u64 = loads().map(LoadMeasure::requests).sum();
+        let reads: u64 = loads().map(|load| load.read.request_count()).sum();
+        let requests: u64 = loads().map(LoadMeasure::read_write_count).sum();
         let course = build_rate_series(middle_one, usize::MAX);
-        let lags = of.pool_histograms(&|load| load.lag.iter().collect());
+        let lags = of.pool_histograms(&|load| load.arrival_lag.iter().collect());
         Some(Self {
             engines: engine,
-            queue_depth_max: loads().map(|load| load.depth).max().unwrap_or(first.depth),
-            worker_count: middle_one.loads().count() as u32,
+            queue_depth_max: loads()
+                .map(|load| load.queue_depth)
+                .max()
+                .unwrap_or(first.queue_depth),
+            worker_count: middle_one.load_measures().count() as u32,
             iops,
             iops_interval,
             mb_per_s,
             mb_per_s_interval,
             read_share: (requests > 0).then(|| reads as f64 / requests as f64),
             response: of.summarize_latency(&|load| {
-                let counted = load.counted().into_iter();
-                counted.map(|operation| &operation.response).collect()
+                let counted = load.awaited_operations().into_iter();
+                counted.map(|operation| &operation.response_times).collect()
             }),
-            operation_summaries: (0..first.operations().len())
+            operation_summaries: (0..first.named_operations().len())
                 .filter_map(|number| of.summarize_operation(number))
                 .collect(),
             cpu_us_per_io: median_of_figures(chosen, cpu_us_per_io),
-            issue_lag_us: (lags.count() > 0).then(|| IssueLag {
+            issue_lag_us: (lags.latency_count() > 0).then(|| IssueLag {
                 p50_us: to_microseconds(lags.percentile(50.0)),
                 p99_us: percentile_us(&lags, 99.0),
-                max_us: to_microseconds(lags.max()),
+                max_us: to_microseconds(lags.latency_max()),
             }),
-            unfinished_count: loads().map(|load| load.unfinished).sum(),
+            unfinished_count: loads().map(|load| load.unfinished_count).sum(),
             interval_s: course.interval_s,
             series_repetition: all
                 .iter()
@@ -238,44 +241,49 @@ impl LoadAggregation<'_> {
 
     fn median_interval(&self, figures: &[f64]) -> Option<ConfidenceInterval> {
         match self.statistic {
-            Statistic::Median => median_interval(figures),
-            Statistic::Minimum => None,
+            SummaryStatistic::Median => median_interval(figures),
+            SummaryStatistic::Minimum => None,
         }
     }
 
     /// Summarizes one operation of a program; `None` if it did not occur.
     fn summarize_operation(&self, number: usize) -> Option<OperationSummary> {
         fn operation_by_index(load: &LoadMeasure, number: usize) -> &OperationMeasure {
-            load.operations()[number].1
+            load.named_operations()[number].1
         }
-        let loads = || self.kept_repetitions.iter().flat_map(|one| one.loads());
-        let (name, _) = loads().next()?.operations()[number];
+        let loads = || {
+            self.kept_repetitions
+                .iter()
+                .flat_map(|one| one.load_measures())
+        };
+        let (name, _) = loads().next()?.named_operations()[number];
         if loads().all(|load| operation_by_index(load, number).is_empty()) {
             return None;
         }
         let per_s = |of: fn(&OperationMeasure) -> f64| {
             let rate = |one: &Repetition| {
                 let amount: f64 = one
-                    .loads()
+                    .load_measures()
                     .map(|load| of(operation_by_index(load, number)))
                     .sum();
                 let spans = one
-                    .loads()
-                    .map(|load| operation_by_index(load, number).span);
+                    .load_measures()
+                    .map(|load| operation_by_index(load, number).elapsed_span);
                 let elapsed = spans.max().filter(|span| span.0 > 0);
-                let elapsed_s = elapsed.unwrap_or_else(|| one.elapsed()).seconds();
+                let elapsed_s = elapsed.unwrap_or_else(|| one.elapsed_time()).seconds();
                 (elapsed_s > 0.0).then(|| amount / elapsed_s)
             };
             median_of_figures(self.chosen_repetitions, rate).unwrap_or(0.0)
         };
         Some(OperationSummary {
             name,
-            iops: per_s(|one| one.count() as f64),
+            iops: per_s(|one| one.request_count() as f64),
             mb_per_s: per_s(|one| one.bytes as f64 / 1e6),
             response_latency: self
-                .summarize_latency(&|load| vec![&operation_by_index(load, number).response]),
-            submit_latency: self
-                .summarize_latency(&|load| vec![&operation_by_index(load, number).submit]),
+                .summarize_latency(&|load| vec![&operation_by_index(load, number).response_times]),
+            submit_latency: self.summarize_latency(&|load| {
+                vec![&operation_by_index(load, number).submit_call_times]
+            }),
         })
     }
 
@@ -290,7 +298,7 @@ impl LoadAggregation<'_> {
     /// Summarizes the selected latencies; `None` where there are none.
     fn summarize_latency(&self, which: HistogramSelector) -> Option<LatencySummary> {
         let all = self.pool_histograms(which);
-        if all.count() == 0 {
+        if all.latency_count() == 0 {
             return None;
         }
         let each: Vec<Histogram> = self
@@ -307,9 +315,9 @@ impl LoadAggregation<'_> {
             p99_interval,
             p99_9_us: percentile_us(&all, 99.9),
             p99_99_us: percentile_us(&all, 99.99),
-            max_us: to_microseconds(all.max()),
+            max_us: to_microseconds(all.latency_max()),
             mean_us: all.mean_ns() / 1e3,
-            request_count: all.count(),
+            request_count: all.latency_count(),
         })
     }
 
@@ -348,7 +356,7 @@ fn median_of_times(times: &[f64]) -> Option<f64> {
 
 fn merge_latencies(repetition: &Repetition, which: HistogramSelector) -> Histogram {
     let mut all = Histogram::new();
-    for histogram in repetition.loads().flat_map(which) {
+    for histogram in repetition.load_measures().flat_map(which) {
         all.merge(histogram);
     }
     all
@@ -369,8 +377,11 @@ pub fn mb_per_s(repetition: &Repetition) -> f64 {
 
 /// Returns the CPU time in microseconds for each request that counts; `None` without requests.
 pub fn cpu_us_per_io(repetition: &Repetition) -> Option<f64> {
-    let count: u64 = repetition.loads().map(LoadMeasure::count).sum();
-    let cpu_us = repetition.total(|worker| worker.cpu.0) as f64 / 1e3;
+    let count: u64 = repetition
+        .load_measures()
+        .map(LoadMeasure::awaited_request_count)
+        .sum();
+    let cpu_us = repetition.sum_over_workers(|worker| worker.cpu_time.0) as f64 / 1e3;
     (count > 0).then(|| cpu_us / count as f64)
 }
 
@@ -395,20 +406,21 @@ pub fn build_series(repetition: &Repetition) -> Vec<SeriesFigures> {
 pub fn build_rate_series(repetition: &Repetition, most: usize) -> RateSeries {
     let timed = || {
         let workers = repetition.workers.iter();
-        workers.filter_map(|worker| Some((worker.elapsed, worker.load.as_ref()?)))
+        workers.filter_map(|worker| Some((worker.elapsed_time, worker.load_measure.as_ref()?)))
     };
-    let own = timed().map(|(_, load)| load.interval.0);
+    let own = timed().map(|(_, load)| load.series_interval.0);
     let own = own.max().unwrap_or(0);
-    let intervals = |load: &LoadMeasure, of: u64| (of / load.interval.0.max(1)).max(1) as usize;
-    let points = timed().map(|(_, load)| load.series.len().div_ceil(intervals(load, own)));
+    let intervals =
+        |load: &LoadMeasure, of: u64| (of / load.series_interval.0.max(1)).max(1) as usize;
+    let points = timed().map(|(_, load)| load.time_series.len().div_ceil(intervals(load, own)));
     let together = points.max().unwrap_or(0).div_ceil(most.max(1)).max(1) as u64;
     let interval = Nanoseconds(own.saturating_mul(together));
     let workers: Vec<WorkerSeries> = timed()
-        .filter(|(_, load)| load.interval.0 > 0)
+        .filter(|(_, load)| load.series_interval.0 > 0)
         .map(|(elapsed, load)| WorkerSeries {
             elapsed,
-            has_commits: load.series.iter().any(|one| one.commits > 0),
-            points: load.drawn_together(intervals(load, interval.0)),
+            has_commits: load.time_series.iter().any(|one| one.commit_count > 0),
+            points: load.merge_intervals(intervals(load, interval.0)),
         })
         .collect();
     let points = workers.iter().map(|worker| worker.points.len()).max();
@@ -457,11 +469,11 @@ fn build_interval_figures(
             continue;
         }
         at = Some(began);
-        responses.merge(&point.response);
+        responses.merge(&point.response_times);
         let seconds = length.seconds();
         let count = match has_commits {
-            true => point.commits,
-            false => point.requests(),
+            true => point.commit_count,
+            false => point.request_count(),
         };
         iops += count as f64 / seconds;
         mb_per_s += (point.read_bytes + point.written_bytes) as f64 / 1e6 / seconds;
@@ -480,7 +492,7 @@ fn to_microseconds(ns: Nanoseconds) -> f64 {
 
 /// Returns a percentile in microseconds; `None` where requests are too few or missing.
 fn percentile_us(histogram: &Histogram, percentile: f64) -> Option<f64> {
-    let told = histogram.count() > 0 && histogram.tells(percentile);
+    let told = histogram.latency_count() > 0 && histogram.can_estimate(percentile);
     told.then(|| to_microseconds(histogram.percentile(percentile)))
 }
 

@@ -24,7 +24,7 @@ fn a_median_takes_each_figure_by_itself_and_a_minimum_one_repetition() {
     close(median.cpu_percent, 30.0);
     close(median.elapsed_s, 1024.0 / 200.0);
     assert!(median.speed_interval.is_some());
-    one.protocol.statistic = Statistic::Minimum;
+    one.protocol.statistic = SummaryStatistic::Minimum;
     let minimum = ResultSummary::from_result(&one);
     close(minimum.kb_per_s, 400.0);
     close(minimum.cpu_percent, 30.0);
@@ -39,7 +39,7 @@ fn the_discarded_do_not_count() {
         write_repetition(MIB, 10.0, 10.0),
         write_repetition(MIB, 300.0, 50.0),
     ];
-    repetitions[0].discarded = true;
+    repetitions[0].is_discarded = true;
     let summary = ResultSummary::from_result(&build_result("write", 0, repetitions));
     assert_eq!(summary.kept_count, 1);
     close(summary.kb_per_s, 300.0);
@@ -83,8 +83,8 @@ fn the_generator_is_the_limit_above_one_half() {
         (0, 600.0, None),
     ] {
         let worker = WorkerMeasure {
-            elapsed: Nanoseconds(10 * call_ns),
-            calls: 10,
+            elapsed_time: Nanoseconds(10 * call_ns),
+            call_count: 10,
             ..WorkerMeasure::default()
         };
         let repetition = Repetition {

@@ -10,8 +10,8 @@ pub fn unwritten_share<'a>(repetitions: impl IntoIterator<Item = &'a Repetition>
     let (mut unwritten_bytes, mut read_bytes) = (0, 0);
     for one in repetitions {
         let units = |of: &FlashTraffic| of.unwritten_read_units;
-        unwritten_bytes += one.flash.iter().map(units).sum::<u64>() * FLASH_UNIT_BYTES;
-        read_bytes += one.total(|worker| worker.read_bytes);
+        unwritten_bytes += one.flash_traffic.iter().map(units).sum::<u64>() * FLASH_UNIT_BYTES;
+        read_bytes += one.sum_over_workers(|worker| worker.read_bytes);
     }
     let is_some = unwritten_bytes > 0 && read_bytes > 0;
     is_some.then(|| (unwritten_bytes as f64 / read_bytes as f64).min(1.0))

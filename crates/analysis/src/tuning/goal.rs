@@ -46,7 +46,7 @@ pub const P99_CALLS_MIN: u64 = 757;
 /// Only the calls of one of the `repetitions` count as independent, since each repetition accesses
 /// the same positions.
 pub fn p99_range(calls: &Histogram, repetitions: usize) -> Option<(f64, Option<f64>)> {
-    let independent = calls.count() / repetitions.max(1) as u64;
+    let independent = calls.latency_count() / repetitions.max(1) as u64;
     let (low, high) = rank_range(independent, 0.01, ERROR_PROBABILITY);
     // In the middle of a rank, which has as many calls as there are repetitions.
     let at = |rank: u64| {

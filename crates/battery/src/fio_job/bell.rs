@@ -4,7 +4,7 @@
 use crate::random::RandomDraws;
 
 /// Number of uniform ranks that are averaged for one draw.
-const AVERAGED_DRAWS: u64 = 12;
+const AVERAGED_DRAW_COUNT: u64 = 12;
 
 /// Random source of ranks that cluster around the middle rank.
 #[derive(Clone, Copy, Debug)]
@@ -26,10 +26,10 @@ impl BellDistribution {
     }
 
     pub(super) fn draw_rank(&self, random: &mut RandomDraws) -> u64 {
-        let sum: u64 = (0..AVERAGED_DRAWS)
+        let sum: u64 = (0..AVERAGED_DRAW_COUNT)
             .map(|_| random.draw_below(self.rank_count + 1))
             .sum();
-        let mean = sum.div_ceil(AVERAGED_DRAWS) as i64;
+        let mean = sum.div_ceil(AVERAGED_DRAW_COUNT) as i64;
         if self.deviation_ranks == 0 {
             return (mean as u64).min(self.rank_count - 1);
         }

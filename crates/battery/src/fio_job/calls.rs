@@ -10,19 +10,19 @@ use diskperf_system::{File, System};
 /// Calls that a fio engine makes instead of I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum EngineCalls {
-    Allocate,
-    Truncate,
-    NameCall(NamedCall),
+    AllocateCalls,
+    TruncateCalls,
+    DirectoryEntryCall(NamedCall),
 }
 
 /// Returns the calls of a fio engine, or `None` for an engine that moves data or makes no calls.
 fn from_engine(engine: IoEngine) -> Option<EngineCalls> {
     match engine {
-        IoEngine::Falloc => Some(EngineCalls::Allocate),
-        IoEngine::Ftruncate => Some(EngineCalls::Truncate),
-        IoEngine::Filecreate => Some(EngineCalls::NameCall(NamedCall::Create)),
-        IoEngine::Filestat => Some(EngineCalls::NameCall(NamedCall::Stat)),
-        IoEngine::Filedelete => Some(EngineCalls::NameCall(NamedCall::Unlink)),
+        IoEngine::Falloc => Some(EngineCalls::AllocateCalls),
+        IoEngine::Ftruncate => Some(EngineCalls::TruncateCalls),
+        IoEngine::Filecreate => Some(EngineCalls::DirectoryEntryCall(NamedCall::Create)),
+        IoEngine::Filestat => Some(EngineCalls::DirectoryEntryCall(NamedCall::Stat)),
+        IoEngine::Filedelete => Some(EngineCalls::DirectoryEntryCall(NamedCall::Unlink)),
         _ => None,
     }
 }
@@ -41,25 +41,27 @@ impl FioJob {
         worker: &Worker,
         (slots, files): (&mut Slots, &[(File, String)]),
     ) {
-        let planned = self.files_of_clone(worker).iter();
+        let planned = self.planned_files_of_clone(worker).iter();
         let open = files.iter().map(|(file, _)| *file);
-        slots.set_file_starts(open.zip(planned.map(|file| self.start_bytes(file))));
+        slots.set_file_starts(open.zip(planned.map(|file| self.file_start_bytes(file))));
     }
 
     fn new_slots_without_files(&self, worker: &Worker) -> Slots {
         let paths = || {
-            self.files_of_clone(worker)
+            self.planned_files_of_clone(worker)
                 .iter()
                 .map(|file| self.file_path(worker, file))
         };
         match from_engine(self.job.engine.engine) {
             None => Slots::new(u64::from(super::queue_depth(&self.job))),
-            Some(EngineCalls::Allocate) => Slots::with_file_calls(FileCalls::Allocate),
-            Some(EngineCalls::Truncate) => Slots::with_file_calls(FileCalls::Truncate),
-            Some(EngineCalls::NameCall(call)) => Slots::with_file_calls(FileCalls::NameCalls {
-                call,
-                paths: paths().collect(),
-            }),
+            Some(EngineCalls::AllocateCalls) => Slots::with_file_calls(FileCalls::Allocate),
+            Some(EngineCalls::TruncateCalls) => Slots::with_file_calls(FileCalls::Truncate),
+            Some(EngineCalls::DirectoryEntryCall(call)) => {
+                Slots::with_file_calls(FileCalls::DirectoryEntryCalls {
+                    call,
+                    paths: paths().collect(),
+                })
+            }
         }
     }
 
@@ -69,8 +71,8 @@ impl FioJob {
         system: &mut System,
         worker: &Worker,
     ) -> Vec<(File, String)> {
-        system.count_calls(SAMPLE_INTERVAL);
-        let files = self.files_of_clone(worker);
+        system.begin_name_call_series(SAMPLE_INTERVAL);
+        let files = self.planned_files_of_clone(worker);
         let paths = files.iter().map(|file| self.file_path(worker, file));
         closed_files(files.len()).zip(paths).collect()
     }

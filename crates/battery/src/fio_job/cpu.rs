@@ -16,8 +16,8 @@ impl JobClone<'_> {
         let idle = Nanoseconds(chunk_us * (100 - load) / load * 1000);
         loop {
             let now = system.now();
-            let io_is_over = cpu.exits_with_io && self.worker.company.has_all_io_ended();
-            if io_is_over || self.is_over(now) {
+            let io_is_over = cpu.exits_with_io && self.worker.worker_group.has_all_io_ended();
+            if io_is_over || self.is_time_over(now) {
                 return Ok(());
             }
             self.pass_time_until(system, now + chunk, false).await?;

@@ -8,16 +8,16 @@ use rand_pcg::Pcg64;
 
 /// Random stream that decides which writes repeat data, and which data.
 const DUPLICATE_STREAM: u128 = 16;
-const DATA_STREAM: u128 = 17;
+const UNIQUE_DATA_STREAM: u128 = 17;
 
 /// Length of the units of write data. A part of each unit is zeroes (`buffer_compress_percentage`).
-const UNIT_BYTES: usize = 4096;
+const DEDUPLICATION_UNIT_BYTES: usize = 4096;
 
 /// Chooses the data of each write as fio does: new data, or a copy of another write's data.
 #[derive(Clone, Debug)]
 pub(super) struct Duplicates {
     duplicate_percent: u64,
-    mode: DedupeMode,
+    dedupe_mode: DedupeMode,
     /// Number of contents from which duplicates are drawn in the mode with a working set.
     working_set_units: u64,
     compressible_percent: usize,
@@ -35,7 +35,7 @@ impl Duplicates {
         let share_bytes = size_bytes / 100 * u64::from(data.working_set_percent);
         (data.duplicate_percent > 0).then(|| Self {
             duplicate_percent: data.duplicate_percent.into(),
-            mode: data.dedupe_mode,
+            dedupe_mode: data.dedupe_mode,
             working_set_units: (share_bytes / job.block_bytes_min()).max(1),
             compressible_percent: match data.is_zeroed {
                 true => 100,
@@ -52,10 +52,10 @@ impl Duplicates {
         let content = self.next_content_number();
         let mut random = Pcg64::new(
             u128::from(self.seed) << 64 | u128::from(content),
-            DATA_STREAM,
+            UNIQUE_DATA_STREAM,
         );
-        let filled = UNIT_BYTES * (100 - self.compressible_percent) / 100;
-        for unit in buffer.chunks_mut(UNIT_BYTES) {
+        let filled = DEDUPLICATION_UNIT_BYTES * (100 - self.compressible_percent) / 100;
+        for unit in buffer.chunks_mut(DEDUPLICATION_UNIT_BYTES) {
             let (data, zeroes) = unit.split_at_mut(filled.min(unit.len()));
             random.fill_bytes(data);
             zeroes.fill(0);
@@ -69,7 +69,7 @@ impl Duplicates {
             return 0;
         }
         if self.random.draw_below(100) < self.duplicate_percent {
-            return match self.mode {
+            return match self.dedupe_mode {
                 DedupeMode::RepeatPrevious => self.unique_unit_count,
                 DedupeMode::WorkingSet => self.random.draw_below(self.working_set_units),
             };

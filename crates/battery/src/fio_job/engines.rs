@@ -1,7 +1,7 @@
 //! Limits of the fio engines that read and write in ways of their own, and notes on them for the
 //! report.
 
-use super::support::refuse_if;
+use super::support::problem_if;
 use diskperf_fio::job::{CpuMode, IoEngine, Verification};
 use diskperf_fio::plan::PlannedFile;
 use diskperf_fio::{Direction, Errors, JobDefinition, Problem};
@@ -24,15 +24,15 @@ pub(super) fn check_engine(job: &JobDefinition) -> Vec<Problem> {
         job.option_error(key, &title, label, help)
     };
     let refusals = [
-        refuse_if(copies && does(Direction::Trim), || {
+        problem_if(copies && does(Direction::Trim), || {
             let label = "this engine has no call that trims a file, and fio's fails";
             refuse("rw", "a trim", label, "use psync or io_uring")
         }),
-        refuse_if(copies && job.verify.has_trims(), || {
+        problem_if(copies && job.verify.has_trims(), || {
             let label = "this engine has no call that trims a file";
             refuse("trim_percentage", "a trim", label, "use psync or io_uring")
         }),
-        refuse_if(
+        problem_if(
             engine == IoEngine::Ftruncate && !only(Direction::Write),
             || {
                 let label = "the engine has writes alone: fio's fails with EINVAL";
@@ -46,21 +46,21 @@ pub(super) fn check_engine(job: &JobDefinition) -> Vec<Problem> {
             };
             refuse(key, "a sync", label, "remove it")
         }),
-        refuse_if(
+        problem_if(
             engine.acts_on_files() && job.iolog.replayed_path.is_some(),
             || {
                 let label = "a log has reads and writes, which this engine does not make";
                 refuse("read_iolog", "read_iolog", label, "use psync or io_uring")
             },
         ),
-        refuse_if(
+        problem_if(
             engine.acts_on_files() && job.verify.kind != Verification::None,
             || {
                 let label = "this engine moves no data that could be compared";
                 refuse("verify", "verify", label, "use psync or io_uring")
             },
         ),
-        refuse_if(
+        problem_if(
             job.iolog.replayed_path.is_some() && job.verify.kind != Verification::None,
             || {
                 let label = "the blocks that a log reads may never have been written";
@@ -72,14 +72,14 @@ pub(super) fn check_engine(job: &JobDefinition) -> Vec<Problem> {
                 )
             },
         ),
-        refuse_if(
+        problem_if(
             engine.acts_on_names() && job.files.unlinks_each_loop,
             || {
                 let label = "the files exist only for the calls of one pass";
                 refuse("unlink_each_loop", "unlink_each_loop", label, "remove it")
             },
         ),
-        refuse_if(
+        problem_if(
             engine == IoEngine::Filedelete && repeats_passes(job),
             || {
                 let label = "a file that was deleted cannot be deleted again: fio's fails";
@@ -108,14 +108,14 @@ fn check_appends(job: &JobDefinition) -> Vec<Problem> {
         job.option_error(key, key, label, help)
     };
     let refusals = [
-        refuse_if(
+        problem_if(
             job.pattern.access.directions() != [Direction::Write],
             || {
                 let label = "a file has nothing to read or trim beyond its end";
                 refuse(label, "use rw=write or rw=randwrite")
             },
         ),
-        refuse_if(engine == IoEngine::Mmap || engine.acts_on_files(), || {
+        problem_if(engine == IoEngine::Mmap || engine.acts_on_files(), || {
             let label = "this engine does not extend a file";
             refuse(label, "use psync or io_uring")
         }),

@@ -2,27 +2,27 @@
 
 use crate::program::ProgramError;
 use diskperf_fio::JobDefinition;
-use diskperf_system::{Operation, Submission, begin_log};
+use diskperf_system::{Operation, Submission, create_log_file};
 use diskperf_timeline::Nanoseconds;
 use std::io::{BufWriter, Write};
 
-const HEADER: &str = "fio version 3 iolog\n";
+const IOLOG_HEADER: &str = "fio version 3 iolog\n";
 
 /// Beginning of the first line of an iolog of any version.
-const HEADER_PREFIX: &str = "fio version ";
+const IOLOG_HEADER_PREFIX: &str = "fio version ";
 
 /// I/O log that is being written.
 pub(super) struct IologWriter {
-    path: String,
-    output: BufWriter<Box<dyn Write + Send>>,
-    start: Nanoseconds,
+    log_path: String,
+    log_output: BufWriter<Box<dyn Write + Send>>,
+    start_time: Nanoseconds,
     /// Names of the clone's files as the job file gives them.
     file_names: Vec<String>,
 }
 
 impl IologWriter {
     /// Begins the I/O log of a clone. Returns `None` if the job writes no log.
-    pub(super) fn begin(
+    pub(super) fn begin_log(
         job: &JobDefinition,
         (clone, names): (u32, Vec<String>),
         start: Nanoseconds,
@@ -30,15 +30,15 @@ impl IologWriter {
         let Some(path) = job.iolog.clone_log_path(clone) else {
             return Ok(None);
         };
-        let out = begin_log(&path, HEADER_PREFIX.as_bytes());
+        let out = create_log_file(&path, IOLOG_HEADER_PREFIX.as_bytes());
         let out = out.map_err(|why| ProgramError::TraceFailed(format!("write_iolog: {why}")))?;
         let mut log = Self {
-            path,
-            output: BufWriter::new(out),
-            start,
+            log_path: path,
+            log_output: BufWriter::new(out),
+            start_time: start,
             file_names: names,
         };
-        log.write(format_args!("{HEADER}"))?;
+        log.write_line(format_args!("{IOLOG_HEADER}"))?;
         for action in ["add", "open"] {
             log.write_file_actions(start, action)?;
         }
@@ -58,7 +58,7 @@ impl IologWriter {
             Operation::Fsync => "sync",
             Operation::Fdatasync => "datasync",
             Operation::SyncRange(_) => "sync_file_range",
-            Operation::Discard => "trim",
+            Operation::DiscardRange => "trim",
         };
         let at_us = self.timestamp_us(now);
         let Submission {
@@ -68,16 +68,16 @@ impl IologWriter {
         } = request;
         let name = &self.file_names[file];
         let written = writeln!(
-            self.output,
+            self.log_output,
             "{at_us} {name} {action} {offset_bytes} {bytes}"
         );
         written.map_err(|error| self.write_error(&error))
     }
 
     /// Ends the I/O log when the clone has ended.
-    pub(super) fn finish(mut self, now: Nanoseconds) -> Result<(), ProgramError> {
+    pub(super) fn finish_log(mut self, now: Nanoseconds) -> Result<(), ProgramError> {
         self.write_file_actions(now, "close")?;
-        self.output
+        self.log_output
             .flush()
             .map_err(|error| self.write_error(&error))
     }
@@ -86,22 +86,22 @@ impl IologWriter {
         let at_us = self.timestamp_us(now);
         for number in 0..self.file_names.len() {
             let name = &self.file_names[number];
-            let written = writeln!(self.output, "{at_us} {name} {action}");
+            let written = writeln!(self.log_output, "{at_us} {name} {action}");
             written.map_err(|error| self.write_error(&error))?;
         }
         Ok(())
     }
 
-    fn write(&mut self, text: std::fmt::Arguments<'_>) -> Result<(), ProgramError> {
-        let written = self.output.write_fmt(text);
+    fn write_line(&mut self, text: std::fmt::Arguments<'_>) -> Result<(), ProgramError> {
+        let written = self.log_output.write_fmt(text);
         written.map_err(|error| self.write_error(&error))
     }
 
     fn timestamp_us(&self, now: Nanoseconds) -> u64 {
-        now.since(self.start).0 / 1000
+        now.since(self.start_time).0 / 1000
     }
 
     fn write_error(&self, error: &std::io::Error) -> ProgramError {
-        ProgramError::TraceFailed(format!("write_iolog: {}: {error}", self.path))
+        ProgramError::TraceFailed(format!("write_iolog: {}: {error}", self.log_path))
     }
 }

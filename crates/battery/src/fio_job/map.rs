@@ -8,7 +8,7 @@ use crate::random::RandomDraws;
 #[derive(Clone, Debug)]
 pub(super) enum RandomMap {
     /// Random map for blocks of one size, in a computed order.
-    Permuted {
+    PermutedBlocks {
         order: Permutation,
         blocks: u64,
         next: u64,
@@ -16,21 +16,21 @@ pub(super) enum RandomMap {
     },
     /// Random map for blocks of several sizes, in units. A block ends before a unit that is taken
     /// already. As in fio, a unit is as large as the smallest block of the direction that uses it.
-    Bitmap(UnitBitmap),
+    UnitBitmap(UnitBitmap),
 }
 
 /// Units of a file that a pass has taken.
 #[derive(Clone, Debug)]
 pub(super) struct UnitBitmap {
     /// Bit map with one bit for each taken unit.
-    words: Vec<u64>,
+    bitmap_words: Vec<u64>,
     unit_count: u64,
     taken_count: u64,
 }
 
 impl RandomMap {
     pub(super) fn new_for_one_size(blocks: u64, seed: u64) -> Self {
-        Self::Permuted {
+        Self::PermutedBlocks {
             order: Permutation::new(blocks, seed),
             blocks,
             next: 0,
@@ -39,17 +39,17 @@ impl RandomMap {
     }
 
     pub(super) fn new_for_sizes(units: u64) -> Self {
-        Self::Bitmap(UnitBitmap {
-            words: vec![0; units.div_ceil(64) as usize],
+        Self::UnitBitmap(UnitBitmap {
+            bitmap_words: vec![0; units.div_ceil(64) as usize],
             unit_count: units,
             taken_count: 0,
         })
     }
 
     /// Marks all blocks as free again, in another order.
-    pub(super) fn clear(&mut self) {
+    pub(super) fn clear_map(&mut self) {
         match self {
-            Self::Permuted {
+            Self::PermutedBlocks {
                 order,
                 blocks,
                 next,
@@ -61,8 +61,8 @@ impl RandomMap {
                     *next = 0;
                 }
             }
-            Self::Bitmap(marks) => {
-                marks.words.fill(0);
+            Self::UnitBitmap(marks) => {
+                marks.bitmap_words.fill(0);
                 marks.taken_count = 0;
             }
         }
@@ -70,8 +70,8 @@ impl RandomMap {
 
     /// Marks all blocks as free again, in the order of the given seed.
     pub(super) fn clear_with_seed(&mut self, with: u64) {
-        self.clear();
-        if let Self::Permuted {
+        self.clear_map();
+        if let Self::PermutedBlocks {
             order,
             blocks,
             seed,
@@ -85,18 +85,22 @@ impl RandomMap {
 
     /// Returns a free unit: a random one of the first `drawn` units, or the next free one after it,
     /// which may lie beyond these. Returns `None` if all units are taken.
-    pub(super) fn next_free_unit(&mut self, random: &mut RandomDraws, drawn: u64) -> Option<u64> {
+    pub(super) fn find_next_free_unit(
+        &mut self,
+        random: &mut RandomDraws,
+        drawn: u64,
+    ) -> Option<u64> {
         match self {
-            Self::Permuted {
+            Self::PermutedBlocks {
                 order,
                 blocks,
                 next,
                 ..
             } => (*next < *blocks).then(|| {
                 *next += 1;
-                order.number_at(*next - 1)
+                order.permuted_number(*next - 1)
             }),
-            Self::Bitmap(marks) => marks.next_free_unit(random, drawn),
+            Self::UnitBitmap(marks) => marks.find_next_free_unit(random, drawn),
         }
     }
 
@@ -104,19 +108,19 @@ impl RandomMap {
     /// were free.
     pub(super) fn take_block(&mut self, at_bytes: u64, bytes: u64, unit_bytes: u64) -> u64 {
         match self {
-            Self::Permuted { .. } => bytes,
-            Self::Bitmap(marks) => marks.take_block(at_bytes, bytes, unit_bytes),
+            Self::PermutedBlocks { .. } => bytes,
+            Self::UnitBitmap(marks) => marks.take_block(at_bytes, bytes, unit_bytes),
         }
     }
 }
 
 impl UnitBitmap {
-    fn next_free_unit(&self, random: &mut RandomDraws, drawn: u64) -> Option<u64> {
+    fn find_next_free_unit(&self, random: &mut RandomDraws, drawn: u64) -> Option<u64> {
         if self.taken_count == self.unit_count {
             return None;
         }
         find_free_unit(
-            &self.words,
+            &self.bitmap_words,
             self.unit_count,
             random.draw_below(drawn.max(1)),
         )
@@ -125,10 +129,10 @@ impl UnitBitmap {
     fn take_block(&mut self, at_bytes: u64, bytes: u64, unit_bytes: u64) -> u64 {
         let first = at_bytes / unit_bytes;
         let wanted = bytes.div_ceil(unit_bytes).min(self.unit_count - first);
-        let is_free = |unit: &u64| self.words[(unit / 64) as usize] >> (unit % 64) & 1 == 0;
+        let is_free = |unit: &u64| self.bitmap_words[(unit / 64) as usize] >> (unit % 64) & 1 == 0;
         let free = (first..first + wanted).take_while(is_free).count() as u64;
         for unit in first..first + free {
-            self.words[(unit / 64) as usize] |= 1 << (unit % 64);
+            self.bitmap_words[(unit / 64) as usize] |= 1 << (unit % 64);
         }
         self.taken_count += free;
         bytes.min(free * unit_bytes)
@@ -160,7 +164,7 @@ mod tests {
             let mut random = RandomDraws::new(1983, 1);
             let mut seen = BTreeSet::new();
             for size in [512, 1536, 1024].iter().cycle() {
-                let Some(unit) = map.next_free_unit(&mut random, units) else {
+                let Some(unit) = map.find_next_free_unit(&mut random, units) else {
                     break;
                 };
                 let offset = 512 * unit;

@@ -7,16 +7,15 @@ use diskperf_fio::job::ArrivalProcess;
 use diskperf_fio::{Direction, JobDefinition, PerDirection};
 use diskperf_timeline::Nanoseconds;
 
-const GAP_STREAMS: PerDirection<u128> = PerDirection {
+const INTERARRIVAL_STREAMS: PerDirection<u128> = PerDirection {
     read: 12,
     write: 13,
     trim: 14,
 };
 
-/// Rate limits of a clone.
 #[derive(Clone, Debug)]
 pub(super) struct RateLimits {
-    limits: PerDirection<Option<RateLimit>>,
+    limits_by_direction: PerDirection<Option<RateLimit>>,
 }
 
 /// I/O that the rate limits permit at the current time.
@@ -24,9 +23,9 @@ pub(super) struct RateLimits {
 pub(super) enum RateDecision {
     /// Permission to issue an I/O of this direction, with the time at which it was due if the
     /// direction has a rate.
-    Issue(Direction, Option<Nanoseconds>),
+    IssueNow(Direction, Option<Nanoseconds>),
     /// Wait until this time, before which no I/O may be issued.
-    Wait(Nanoseconds),
+    WaitUntil(Nanoseconds),
 }
 
 impl RateLimits {
@@ -41,15 +40,15 @@ impl RateLimits {
             (is_done && bytes_per_s > 0).then(|| RateLimit {
                 bytes_per_s,
                 block_bytes_min: least_bytes,
-                process: job.rate.arrival_process,
+                arrival_process: job.rate.arrival_process,
                 issued_bytes: 0,
                 next_due_ns: 0.0,
-                start,
-                random: RandomDraws::new(seed, *GAP_STREAMS.get(direction)),
+                start_time: start,
+                random: RandomDraws::new(seed, *INTERARRIVAL_STREAMS.get(direction)),
             })
         };
         Self {
-            limits: PerDirection {
+            limits_by_direction: PerDirection {
                 read: limit(Direction::Read),
                 write: limit(Direction::Write),
                 trim: limit(Direction::Trim),
@@ -59,16 +58,21 @@ impl RateLimits {
 
     /// Returns the direction that may issue now, if the mix of directions has drawn `drawn`. A
     /// direction that is ahead of its rate gives way to another.
-    pub(super) fn decide(
+    pub(super) fn decide_issue(
         &self,
         drawn: Direction,
         job: &JobDefinition,
         now: Nanoseconds,
     ) -> RateDecision {
-        let due = |direction| self.limits.get(direction).as_ref().map(RateLimit::next_due);
+        let due = |direction| {
+            self.limits_by_direction
+                .get(direction)
+                .as_ref()
+                .map(RateLimit::next_due)
+        };
         let issues = |direction| match due(direction) {
-            None => Some(RateDecision::Issue(direction, None)),
-            Some(due) => (due <= now).then_some(RateDecision::Issue(direction, Some(due))),
+            None => Some(RateDecision::IssueNow(direction, None)),
+            Some(due) => (due <= now).then_some(RateDecision::IssueNow(direction, Some(due))),
         };
         let others = job.pattern.access.directions().iter().copied();
         let mut others = others.filter(|direction| *direction != drawn);
@@ -76,21 +80,21 @@ impl RateLimits {
             .or_else(|| others.clone().find_map(issues))
             .unwrap_or_else(|| {
                 let first = due(drawn).into_iter().chain(others.find_map(due)).min();
-                RateDecision::Wait(first.unwrap_or(now))
+                RateDecision::WaitUntil(first.unwrap_or(now))
             })
     }
 
     /// Excludes a pause after an I/O of a direction from its rate (`rate_ignore_thinktime`). The
     /// clone does not catch up on the pause, except for one block.
     pub(super) fn exclude_pause(&mut self, direction: Direction, pause: Nanoseconds) {
-        if let Some(limit) = self.limits.get_mut(direction) {
+        if let Some(limit) = self.limits_by_direction.get_mut(direction) {
             limit.exclude_pause(pause);
         }
     }
 
     /// Counts an issued I/O against the rate of its direction.
     pub(super) fn count_issued(&mut self, io: &FileIo) {
-        if let Some(limit) = self.limits.get_mut(io.direction) {
+        if let Some(limit) = self.limits_by_direction.get_mut(io.direction) {
             limit.count_issued(u64::from(io.bytes));
         }
     }
@@ -100,17 +104,17 @@ impl RateLimits {
 struct RateLimit {
     bytes_per_s: u64,
     block_bytes_min: u64,
-    process: ArrivalProcess,
+    arrival_process: ArrivalProcess,
     issued_bytes: u64,
     next_due_ns: f64,
-    start: Nanoseconds,
+    start_time: Nanoseconds,
     random: RandomDraws,
 }
 
 impl RateLimit {
     /// Returns the time at which the next I/O is due, independent of the previous one's completion.
     fn next_due(&self) -> Nanoseconds {
-        self.start + Nanoseconds(self.next_due_ns as u64)
+        self.start_time + Nanoseconds(self.next_due_ns as u64)
     }
 
     fn exclude_pause(&mut self, pause: Nanoseconds) {
@@ -118,7 +122,7 @@ impl RateLimit {
         // The next one is issued at once behind the pause.
         let over = (missed as u64).min(self.block_bytes_min);
         self.issued_bytes += (missed as u64).saturating_sub(over);
-        self.next_due_ns = match self.process {
+        self.next_due_ns = match self.arrival_process {
             ArrivalProcess::Linear => self.issued_bytes as f64 * 1e9 / self.bytes_per_s as f64,
             ArrivalProcess::Poisson => self.next_due_ns + pause.0 as f64,
         };
@@ -127,7 +131,7 @@ impl RateLimit {
     fn count_issued(&mut self, bytes: u64) {
         let rate = self.bytes_per_s as f64;
         self.issued_bytes += bytes;
-        self.next_due_ns = match self.process {
+        self.next_due_ns = match self.arrival_process {
             // Of the sum, so that no rounding adds up.
             ArrivalProcess::Linear => self.issued_bytes as f64 * 1e9 / rate,
             ArrivalProcess::Poisson => {
@@ -138,13 +142,12 @@ impl RateLimit {
     }
 }
 
-/// Time limits of a clone.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimeLimits {
     /// End of the ramp, or `None` after it or without one.
     pub(super) ramp_end: Option<Nanoseconds>,
     /// Last time at which an I/O may be issued, or `None` if only the amount of I/O ends the job.
-    pub(super) end: Option<Nanoseconds>,
+    pub(super) time_limit_end: Option<Nanoseconds>,
 }
 
 impl TimeLimits {
@@ -153,7 +156,7 @@ impl TimeLimits {
         let (ramp_us, runtime_us) = (job.durations.ramp_us, job.durations.runtime_us);
         Self {
             ramp_end: (ramp_us > 0).then(|| after(ramp_us)),
-            end: (runtime_us > 0).then(|| after(ramp_us.saturating_add(runtime_us))),
+            time_limit_end: (runtime_us > 0).then(|| after(ramp_us.saturating_add(runtime_us))),
         }
     }
 }

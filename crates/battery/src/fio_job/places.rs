@@ -3,7 +3,7 @@
 use super::bell::BellDistribution;
 use super::map::RandomMap;
 use super::zoned::{IoExtent, ZonedFile};
-use crate::load::distribution::{AccessZone, BlockDraws, Distribution};
+use crate::load::distribution::{AccessDistribution, AccessZone, BlockDraws};
 use crate::random::RandomDraws;
 use diskperf_fio::job::{self, BlockSizeChoice, OffsetSequencer, RandomGenerator, ZoneMode};
 use diskperf_fio::offsets::{FileRegion, SequentialOffsets};
@@ -14,18 +14,17 @@ const OFFSET_STREAM: u128 = 9;
 /// Position state of a file, from which the offset of the next I/O follows.
 #[derive(Clone, Debug)]
 pub(super) struct FileOffsets {
-    pub(super) region: FileRegion,
-    sequential: PerDirection<SequentialOffsets>,
+    pub(super) file_region: FileRegion,
+    sequential_mode: PerDirection<SequentialOffsets>,
     /// Offset of the last I/O of each direction.
     last_offset_bytes: PerDirection<Option<u64>>,
-    zones: job::Zones,
+    zone_options: job::Zones,
     zone_start_bytes: u64,
     /// Zones that accept only sequential writes, if the file has any.
     zoned_file: Option<ZonedFile>,
     random_map: Option<RandomMap>,
-    popularity: PerDirection<Option<Popularity>>,
+    block_popularity: PerDirection<Option<Popularity>>,
     align_bytes: PerDirection<u64>,
-    /// Size of the smallest block, by direction.
     block_bytes_min: PerDirection<u64>,
     random_percent: PerDirection<u8>,
     is_random: bool,
@@ -39,14 +38,14 @@ pub(super) struct FileOffsets {
 enum Popularity {
     BlockDistribution(BlockDraws),
     /// Bell-shaped popularity, scattered over the file like the others.
-    Bell(BellDistribution, BlockDraws),
+    BellDistribution(BellDistribution, BlockDraws),
 }
 
 impl Popularity {
     fn draw_block(&self, random: &mut RandomDraws) -> u64 {
         match self {
             Self::BlockDistribution(blocks) => blocks.draw_block(random),
-            Self::Bell(bell, blocks) => blocks.block_of_rank(bell.draw_rank(random)),
+            Self::BellDistribution(bell, blocks) => blocks.block_of_rank(bell.draw_rank(random)),
         }
     }
 }
@@ -79,14 +78,14 @@ impl FileOffsets {
         let popular = |direction| new_popularity(job, region, direction);
         let walk = SequentialOffsets::new(region, 1, skip_bytes);
         let mut places = Self {
-            region,
-            sequential: PerDirection::uniform(walk),
+            file_region: region,
+            sequential_mode: PerDirection::uniform(walk),
             last_offset_bytes: PerDirection::default(),
-            zones: job.zones,
+            zone_options: job.zones,
             zone_start_bytes: region.offset_bytes,
             zoned_file: None,
             random_map: None,
-            popularity: PerDirection {
+            block_popularity: PerDirection {
                 read: popular(Direction::Read),
                 write: popular(Direction::Write),
                 trim: popular(Direction::Trim),
@@ -131,25 +130,24 @@ impl FileOffsets {
         }
     }
 
-    /// Returns the length of the zone or of the file region from which offsets are drawn.
     fn drawn_range_bytes(&self) -> u64 {
-        match self.zones.mode {
-            ZoneMode::Strided => self.zones.range_bytes,
-            ZoneMode::None | ZoneMode::WritePointers => self.region.used_bytes(),
+        match self.zone_options.mode {
+            ZoneMode::Strided => self.zone_options.range_bytes,
+            ZoneMode::None | ZoneMode::WritePointers => self.file_region.used_bytes(),
         }
     }
 
     /// Returns to the start of the file region, with all blocks free. The random stream of offsets
     /// continues.
-    pub(super) fn reset(&mut self) {
+    pub(super) fn reset_pass(&mut self) {
         for direction in Direction::ALL {
-            let walk = self.sequential.get_mut(direction);
-            walk.enter_zone(self.region.offset_bytes);
+            let walk = self.sequential_mode.get_mut(direction);
+            walk.enter_zone(self.file_region.offset_bytes);
         }
         self.last_offset_bytes = PerDirection::default();
-        self.zone_start_bytes = self.region.offset_bytes;
+        self.zone_start_bytes = self.file_region.offset_bytes;
         if let Some(map) = &mut self.random_map {
-            map.clear();
+            map.clear_map();
         }
         if let Some(zoned) = &mut self.zoned_file {
             zoned.begin_pass();
@@ -200,10 +198,10 @@ impl FileOffsets {
             }
             (false, OffsetSequencer::Identical) => {
                 let again = self.last_offset_bytes.get(direction);
-                found(again.unwrap_or(self.region.offset_bytes), false, false)
+                found(again.unwrap_or(self.file_region.offset_bytes), false, false)
             }
         };
-        (found.offset_bytes < self.region.file_bytes).then_some(found)
+        (found.offset_bytes < self.file_region.file_bytes).then_some(found)
     }
 
     /// Reports whether a random job draws this offset at random (`percentage_random`).
@@ -216,21 +214,21 @@ impl FileOffsets {
 
     /// Returns the offset after the last I/O of the direction.
     fn sequential_offset(&mut self, direction: Direction) -> Option<u64> {
-        self.sequential.get_mut(direction).next_offset()
+        self.sequential_mode.get_mut(direction).next_offset()
     }
 
     fn draw_offset(&mut self, direction: Direction) -> Option<u64> {
         let align_bytes = *self.align_bytes.get(direction);
         let places = self.drawable_offset_count(direction)?;
-        let place = match (&mut self.random_map, self.popularity.get(direction)) {
-            (Some(map), _) => map.next_free_unit(&mut self.random, places)?,
+        let place = match (&mut self.random_map, self.block_popularity.get(direction)) {
+            (Some(map), _) => map.find_next_free_unit(&mut self.random, places)?,
             (None, Some(blocks)) => blocks.draw_block(&mut self.random),
             (None, None) => self.random.draw_below(places),
         };
         // Where blocks of another direction are smaller than the step, or all are, the map has
         // units beyond the end: who comes to one is done with the file.
         let at_bytes = place * align_bytes;
-        (at_bytes < self.region.length_bytes).then_some(self.zone_start_bytes + at_bytes)
+        (at_bytes < self.file_region.length_bytes).then_some(self.zone_start_bytes + at_bytes)
     }
 
     /// Returns the number of offsets to draw from, or `None` if there are none. The smallest block
@@ -298,7 +296,7 @@ impl FileOffsets {
             Some(_) | None => bytes,
         };
         *self.last_offset_bytes.get_mut(direction) = Some(at.offset_bytes);
-        let walk = self.sequential.get_mut(direction);
+        let walk = self.sequential_mode.get_mut(direction);
         walk.continue_from(at.offset_bytes + bytes);
         if let Some(zoned) = &mut self.zoned_file {
             zoned.record_issue(direction, IoExtent { bytes, ..at });
@@ -306,7 +304,6 @@ impl FileOffsets {
         bytes
     }
 
-    /// Reports whether offsets are drawn at random.
     pub(super) fn is_random(&self) -> bool {
         self.is_random
     }
@@ -324,9 +321,9 @@ impl FileOffsets {
     /// to the trim's offset, which already contains it.
     pub(super) fn offset_after_trim(&self) -> Option<ChosenOffset> {
         let trim_bytes = self.last_offset_bytes.trim?;
-        let is_within = trim_bytes < self.region.length_bytes;
+        let is_within = trim_bytes < self.file_region.length_bytes;
         let offset_bytes = trim_bytes.checked_add(self.zone_start_bytes)?;
-        (is_within && offset_bytes < self.region.file_bytes).then_some(ChosenOffset {
+        (is_within && offset_bytes < self.file_region.file_bytes).then_some(ChosenOffset {
             offset_bytes,
             is_random: true,
             is_in_random_map: false,
@@ -337,20 +334,20 @@ impl FileOffsets {
     /// the bytes done in the zone, in any file, and is reset.
     pub(super) fn enter_zone(&mut self, direction: Direction, zone_bytes: &mut u64) {
         if let Some(zoned) = &self.zoned_file {
-            let walk = self.sequential.get_mut(direction);
+            let walk = self.sequential_mode.get_mut(direction);
             let front_bytes = &mut self.zone_start_bytes;
             if zoned.enter_zone(direction, walk, (front_bytes, *zone_bytes)) {
                 *zone_bytes = 0;
                 for other in Direction::ALL {
-                    self.sequential
+                    self.sequential_mode
                         .get_mut(other)
                         .set_origin(self.zone_start_bytes);
                 }
-                let walk = self.sequential.get_mut(direction);
+                let walk = self.sequential_mode.get_mut(direction);
                 walk.enter_zone(self.zone_start_bytes);
             }
         }
-        if self.zones.mode != ZoneMode::Strided {
+        if self.zone_options.mode != ZoneMode::Strided {
             return;
         }
         let job::Zones {
@@ -358,31 +355,31 @@ impl FileOffsets {
             range_bytes,
             skip_bytes,
             ..
-        } = self.zones;
+        } = self.zone_options;
         if *zone_bytes >= size_bytes {
             *zone_bytes = 0;
             self.zone_start_bytes += range_bytes + skip_bytes;
-            if self.zone_start_bytes >= self.region.file_bytes {
-                self.zone_start_bytes = self.region.offset_bytes;
+            if self.zone_start_bytes >= self.file_region.file_bytes {
+                self.zone_start_bytes = self.file_region.offset_bytes;
             }
             for direction in Direction::ALL {
-                let walk = self.sequential.get_mut(direction);
+                let walk = self.sequential_mode.get_mut(direction);
                 walk.enter_zone(self.zone_start_bytes);
             }
         }
-        let walk = self.sequential.get_mut(direction);
+        let walk = self.sequential_mode.get_mut(direction);
         if walk.last_end_bytes() >= self.zone_start_bytes + range_bytes {
             walk.continue_from(self.zone_start_bytes);
         }
         // A zone that is shorter than what is done in it is taken again and again.
         if zone_bytes.is_multiple_of(range_bytes.max(1)) {
             for direction in Direction::ALL {
-                let walk = self.sequential.get_mut(direction);
+                let walk = self.sequential_mode.get_mut(direction);
                 walk.enter_zone(self.zone_start_bytes);
             }
             self.last_offset_bytes = PerDirection::default();
             if let Some(map) = &mut self.random_map {
-                map.clear();
+                map.clear_map();
             }
         }
     }
@@ -406,19 +403,19 @@ fn new_popularity(
         let zone = |zone: &job::DistributionZone| {
             AccessZone::new(zone.access_percent.into(), percent(zone.area_extent))
         };
-        Distribution::Zoned(zones.iter().map(zone).collect())
+        AccessDistribution::Zoned(zones.iter().map(zone).collect())
     };
     let distribution = match job.random.distribution.get(direction) {
         job::OffsetDistribution::Uniform => return None,
         job::OffsetDistribution::Normal { deviation, .. } => {
-            let scattered = BlockDraws::new(&Distribution::Uniform, count);
-            return Some(Popularity::Bell(
+            let scattered = BlockDraws::new(&AccessDistribution::Uniform, count);
+            return Some(Popularity::BellDistribution(
                 BellDistribution::new(count, *deviation),
                 scattered,
             ));
         }
-        job::OffsetDistribution::Zipf { theta, .. } => Distribution::Zipf { theta: *theta },
-        job::OffsetDistribution::Pareto { h, .. } => Distribution::Pareto { h: *h },
+        job::OffsetDistribution::Zipf { theta, .. } => AccessDistribution::Zipf { theta: *theta },
+        job::OffsetDistribution::Pareto { h, .. } => AccessDistribution::Pareto { h: *h },
         job::OffsetDistribution::Zoned(zones) => zoned(zones, &|extent| extent as f64),
         job::OffsetDistribution::ZonedBytes(zones) => {
             zoned(zones, &|extent| extent as f64 * 100.0 / bytes.max(1) as f64)

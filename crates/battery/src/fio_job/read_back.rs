@@ -3,7 +3,7 @@
 use super::clone::JobClone;
 use super::state::state_depth;
 use super::stream::NextIo;
-use super::{FioJob, MadeBy};
+use super::{FileMaker, FioJob};
 use crate::program::ProgramError;
 use crate::ring::{IoRing, RingStep};
 use crate::verify::dump::DumpFiles;
@@ -23,20 +23,20 @@ const WRITES_PER_STOP_CHECK: u64 = 1 << 16;
 pub(super) fn new_verifier(program: &FioJob, worker: &Worker) -> Option<Verifier> {
     let job = &*program.job;
     let plan = VerificationRules {
-        layout: BlockLayout::from_job(job)?,
+        block_layout: BlockLayout::from_job(job)?,
         are_differences_fatal: job.verify.ends_on_mismatch,
         only_counts_differences: job.errors.ignores_verify_errors,
         checks_reads: !job.pattern.access.includes(Direction::Write),
         trims_to_zero: job.verify.verified_trims.must_be_zero,
         is_only_writer: program.is_only_writer(),
         has_random_offsets: job.pattern.access.is_random(),
-        thread_number: job.verify.preceding_clones + worker.index + 1,
+        thread_number: job.verify.preceding_clones + worker.worker_index + 1,
         job_randseed: job.random.seed,
-        dump: job.verify.dumps_mismatches.then(|| DumpFiles {
+        dump_files: job.verify.dumps_mismatches.then(|| DumpFiles {
             base_names: program
-                .files_of_clone(worker)
+                .planned_files_of_clone(worker)
                 .iter()
-                .map(|file| last_name(&file.path))
+                .map(|file| file_name_of_path(&file.path))
                 .collect(),
         }),
     };
@@ -47,14 +47,14 @@ pub(super) fn new_verifier(program: &FioJob, worker: &Worker) -> Option<Verifier
 
 /// Creates the search for blocks that another program wrote in an order of its own. Returns `None`
 /// if every order leaves the same blocks.
-fn new_survey(program: &FioJob, worker: &Worker, verifier: &Verifier) -> Option<BlockSearch> {
+fn new_block_search(program: &FioJob, worker: &Worker, verifier: &Verifier) -> Option<BlockSearch> {
     let job = &*program.job;
     let size = job.blocks.choice(Direction::Write).single_bytes();
     let unit_bytes = match size {
         Some(bytes) => bytes,
         None => header_interval_of_job(job) as u64,
     };
-    let files = program.files_of_clone(worker);
+    let files = program.planned_files_of_clone(worker);
     let parts = files.iter().map(|file| FilePart {
         start_bytes: file.region.offset_bytes,
         unit_count: file.region.blocks(unit_bytes),
@@ -76,7 +76,7 @@ fn new_survey(program: &FioJob, worker: &Worker, verifier: &Verifier) -> Option<
     }
 }
 
-fn last_name(path: &str) -> String {
+fn file_name_of_path(path: &str) -> String {
     let last = path.trim_end_matches('/').rsplit('/').next();
     last.unwrap_or(path).to_owned()
 }
@@ -91,7 +91,7 @@ pub(super) fn verifies_only(job: &JobDefinition) -> bool {
 impl FioJob {
     /// Reports whether no other clone or section writes to the blocks of a clone.
     fn is_only_writer(&self) -> bool {
-        let beside = |made: &MadeBy| *made == MadeBy::OneBesideIt;
+        let beside = |made: &FileMaker| *made == FileMaker::ConcurrentJob;
         let parts = self.clone_files.iter().flatten();
         let parts = parts.map(|file| (&file.path, file.region.offset_bytes));
         let apart: BTreeSet<_> = parts.clone().collect();
@@ -115,7 +115,7 @@ impl FioJob {
             Err(error) if error.errno() == Some(Errno::NoEntry) => "is not there".to_owned(),
             Err(error) => return Err(error.into()),
         };
-        Err(ProgramError::Missed(format!(
+        Err(ProgramError::ThresholdMissed(format!(
             "[{name}]: nothing to verify: {path} {found}; name a file or a device that was written"
         )))
     }
@@ -125,7 +125,7 @@ impl JobClone<'_> {
     /// Reports whether the job's time has ended, or another job has ended this job.
     pub(super) fn has_ended(&self, system: &System) -> bool {
         let is_late = |end| system.now() >= end;
-        self.worker.company.must_end() || self.time_limits.end.is_some_and(is_late)
+        self.worker.worker_group.must_end() || self.time_limits.time_limit_end.is_some_and(is_late)
     }
 
     /// Reports whether the loaded state of another run covers a block as written. Without such a
@@ -133,7 +133,7 @@ impl JobClone<'_> {
     pub(super) fn is_covered_by_state(&mut self, file: usize, offset_bytes: u64) -> bool {
         let job = self.job;
         match &mut self.loaded_state {
-            Some(loaded) if loaded.foreign_order(job).is_none() => {
+            Some(loaded) if loaded.first_write_number_and_depth(job).is_none() => {
                 loaded.covers_next_block(file, offset_bytes)
             }
             Some(_) | None => true,
@@ -148,29 +148,30 @@ impl JobClone<'_> {
             return Ok(());
         };
         let count = verifier.unread_count();
-        if !self.job.verify.reads_back || count == 0 || self.has_ended(ring.system) {
+        if !self.job.verify.reads_back || count == 0 || self.has_ended(ring.target_system) {
             return Ok(());
         }
-        self.phase_spans.write = self.phase_spans.write + ring.system.now().since(self.phase_start);
-        for (file, path) in &ring.files {
+        self.phase_spans.write_span =
+            self.phase_spans.write_span + ring.target_system.now().since(self.phase_start);
+        for (file, path) in &ring.open_files {
             if !self.job.verify.only_verifies {
-                ring.system.fsync(*file).await?;
+                ring.target_system.fsync(*file).await?;
             }
-            if !self.worker.direct {
-                ring.system.drop_clean(path).await?;
+            if !self.worker.direct_io {
+                ring.target_system.drop_clean_pages(path).await?;
             }
         }
         let verifier = ring.verifier.as_ref().expect("it reads back");
-        let shown = verifier.begin_read_back(ring.system);
-        let start = ring.system.now();
+        let shown = verifier.begin_read_back(ring.target_system);
+        let start = ring.target_system.now();
         self.read_back_blocks(ring, count, Some(shown)).await?;
         let verifier = ring.verifier.as_mut().expect("it reads back");
         if verifier.unread_count() == 0 && verifier.begin_unit_search()? {
-            let shown = verifier.show_blocks_to_read(ring.system);
+            let shown = verifier.show_blocks_to_read(ring.target_system);
             self.read_back_blocks(ring, u64::MAX, Some(shown)).await?;
         }
-        self.phase_start = ring.system.now();
-        self.phase_spans.read = self.phase_spans.read + self.phase_start.since(start);
+        self.phase_start = ring.target_system.now();
+        self.phase_spans.read_span = self.phase_spans.read_span + self.phase_start.since(start);
         Ok(())
     }
 
@@ -194,13 +195,13 @@ impl JobClone<'_> {
     ) -> Result<(), ProgramError> {
         let mut left = count;
         let next = |clone: &mut Self, ring: &mut IoRing<'_>| {
-            let goes_on = left > 0 && !clone.has_ended(ring.system);
+            let goes_on = left > 0 && !clone.has_ended(ring.target_system);
             let Some(verifier) = &mut ring.verifier else {
                 return Ok(None);
             };
             let unread = goes_on.then(|| verifier.next_unread()).flatten();
             if let Some(shown) = shown {
-                shown.show(ring.system, verifier);
+                shown.show_remaining(ring.target_system, verifier);
             }
             if let Some(unread) = &unread {
                 left -= 1;
@@ -219,10 +220,10 @@ impl JobClone<'_> {
         self.record_writes_of_other_run(ring).await?;
         let verifier = ring.verifier.as_mut().expect("it verifies");
         let loaded = self.loaded_state.as_ref();
-        match loaded.and_then(|loaded| loaded.foreign_order(self.job)) {
+        match loaded.and_then(|loaded| loaded.first_write_number_and_depth(self.job)) {
             Some(writes) => verifier.expect_part_of_other_run(writes),
             None => {
-                let survey = new_survey(self.program, self.worker, verifier);
+                let survey = new_block_search(self.fio_job, self.worker, verifier);
                 verifier.expect_other_run(self.job.verify.backlog > 0, survey);
             }
         }
@@ -233,7 +234,7 @@ impl JobClone<'_> {
         &mut self,
         ring: &mut IoRing<'_>,
     ) -> Result<(), ProgramError> {
-        let files = self.program.files_of_clone(self.worker).iter();
+        let files = self.fio_job.planned_files_of_clone(self.worker).iter();
         let lengths_bytes: u64 = files.map(|file| file.region.length_bytes).sum();
         let (mut bytes, mut writes) = (0_u64, 0_u64);
         let mut unread_bytes = Vec::new();
@@ -252,7 +253,7 @@ impl JobClone<'_> {
                     writes += 1;
                 }
                 NextIo::Io(_) => {}
-                NextIo::EndOfPass => {
+                NextIo::PassEnd => {
                     // fio reads each pass back before the next.
                     for bytes in unread_bytes.drain(..) {
                         self.io_stream.count_read_back(bytes, false);
@@ -269,7 +270,9 @@ impl JobClone<'_> {
             }
             if writes.is_multiple_of(WRITES_PER_STOP_CHECK) {
                 // Whoever wants the run to end is heard by each call.
-                ring.system.sleep_until(ring.system.now()).await?;
+                ring.target_system
+                    .sleep_until(ring.target_system.now())
+                    .await?;
             }
         }
         Ok(())
@@ -285,12 +288,12 @@ impl JobClone<'_> {
         if only_writes
             && !verify.only_verifies
             && verify.backlog == 0
-            && self.phase_spans.read.0 > 0
+            && self.phase_spans.read_span.0 > 0
         {
-            ring.system.count_spans(self.phase_spans);
+            ring.target_system.record_read_write_spans(self.phase_spans);
         }
         if verify.reads_back || self.job.pattern.access.first_direction() == Direction::Read {
-            ring.system.count_verified(verifier.verified_blocks());
+            ring.target_system.count_verified(verifier.take_verified());
         }
     }
 }

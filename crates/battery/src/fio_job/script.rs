@@ -2,7 +2,7 @@
 //! (`read_iolog`).
 
 use super::FioJob;
-use crate::program::{Program, gcd};
+use crate::program::{Program, greatest_common_divisor};
 use diskperf_blocktrace::{Form, TraceReader, TracedOperation as Logged};
 use diskperf_fio::job::{BlockSizes, ReadWriteMode, SkippedKinds};
 use diskperf_fio::offsets::FileRegion;
@@ -15,10 +15,10 @@ use std::sync::Arc;
 
 /// I/Os that a job repeats from a log, in the order of issue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Script {
+pub struct IoLog {
     /// File names as the log gives them.
     file_paths: Vec<String>,
-    ios: Vec<LogIo>,
+    logged_ios: Vec<LogIo>,
     /// Trims of the log that are left out.
     trim_count: u64,
     /// I/Os of the log that `replay_skip` leaves out.
@@ -38,7 +38,7 @@ struct LogIo {
 }
 
 /// Maximum number of I/Os of a log. All of them are held in memory.
-const IOS_MAX: usize = 1 << 24;
+const LOGGED_IOS_MAX: usize = 1 << 24;
 
 /// Latest time of an I/O, in nanoseconds from the start: 36 years. A 64-bit clock can hold the sum
 /// of this and the start time of a run.
@@ -47,13 +47,13 @@ const NS_PER_YEAR: f64 = 365.25 * 86_400e9;
 
 const IO_BYTES_MAX: u64 = 1 << 30;
 
-impl Script {
+impl IoLog {
     /// Reads the I/O log that a job repeats and applies the job's replay options.
     ///
     /// # Errors
     ///
     /// Returns a message that says why the log cannot be read or repeated.
-    pub fn read(job: &JobDefinition, mut reader: TraceReader) -> Result<Self, String> {
+    pub fn read_log(job: &JobDefinition, mut reader: TraceReader) -> Result<Self, String> {
         let form = reader.form();
         let is_of_blktrace = match form {
             Form::FioIolog2 | Form::FioIolog3 => false,
@@ -79,7 +79,7 @@ impl Script {
                 Logged::Read => Operation::Read,
                 Logged::Write => Operation::Write,
                 Logged::Flush => Operation::Fsync,
-                Logged::Discard if is_of_blktrace => Operation::Discard,
+                Logged::Discard if is_of_blktrace => Operation::DiscardRange,
                 Logged::Discard | Logged::WriteZeroes => {
                     script.trim_count += 1;
                     continue;
@@ -95,14 +95,14 @@ impl Script {
                     "an I/O of {bytes} bytes exceeds the maximum of one call"
                 ));
             }
-            if script.ios.len() == IOS_MAX {
+            if script.logged_ios.len() == LOGGED_IOS_MAX {
                 return Err(format!(
-                    "it has more than {IOS_MAX} I/Os: use `diskperf replay`, which reads it \
+                    "it has more than {LOGGED_IOS_MAX} I/Os: use `diskperf replay`, which reads it \
                      during the run"
                 ));
             }
             let offset_bytes = record.offset_bytes / iolog.offset_divisor;
-            script.ios.push(LogIo {
+            script.logged_ios.push(LogIo {
                 issue_time: match iolog.is_unpaced {
                     true => Nanoseconds::ZERO,
                     false => scale_to_speed(at_ns, iolog.speed_percent)?,
@@ -116,7 +116,7 @@ impl Script {
                 bytes: record.length_bytes as u32,
             });
         }
-        if script.ios.is_empty() {
+        if script.logged_ios.is_empty() {
             return Err("it has no reads, writes or syncs".to_owned());
         }
         script.file_paths = match &iolog.redirect_target {
@@ -127,37 +127,43 @@ impl Script {
     }
 
     /// Removes the trims, for a kernel without discards.
-    pub fn leave_out_trims(&mut self) {
-        let before = self.ios.len();
-        self.ios.retain(|io| io.operation != Operation::Discard);
-        self.trim_count += (before - self.ios.len()) as u64;
+    pub fn remove_trims(&mut self) {
+        let before = self.logged_ios.len();
+        self.logged_ios
+            .retain(|io| io.operation != Operation::DiscardRange);
+        self.trim_count += (before - self.logged_ios.len()) as u64;
     }
 
     /// Iterates over the reads, writes and syncs of the log.
-    fn data_ios(&self) -> impl Iterator<Item = &LogIo> {
-        let moving = |io: &&LogIo| io.operation != Operation::Discard;
-        self.ios.iter().filter(moving)
+    fn iter_data_ios(&self) -> impl Iterator<Item = &LogIo> {
+        let moving = |io: &&LogIo| io.operation != Operation::DiscardRange;
+        self.logged_ios.iter().filter(moving)
     }
 
     fn has_operation(&self, operation: Operation) -> bool {
-        self.ios.iter().any(|io| io.operation == operation)
+        self.logged_ios.iter().any(|io| io.operation == operation)
     }
 
     /// Returns the number of bytes that the log reads and writes.
     pub(super) fn moved_bytes(&self) -> u64 {
-        self.data_ios().map(|io| u64::from(io.bytes)).sum()
+        self.iter_data_ios().map(|io| u64::from(io.bytes)).sum()
     }
 
     /// Returns the greatest common divisor of all offsets and lengths of the log.
     pub(super) fn unit_bytes(&self) -> u64 {
-        let of_io = |unit, io: &LogIo| gcd(gcd(unit, io.offset_bytes), io.bytes.into());
-        self.ios.iter().fold(0, of_io)
+        let of_io = |unit, io: &LogIo| {
+            greatest_common_divisor(
+                greatest_common_divisor(unit, io.offset_bytes),
+                io.bytes.into(),
+            )
+        };
+        self.logged_ios.iter().fold(0, of_io)
     }
 
     /// Returns the files of the log, each long enough for all of its I/O.
     fn plan_files(&self, existing: &BTreeMap<String, FileSize>) -> Vec<PlannedFile> {
         let mut ends = vec![1; self.file_paths.len()];
-        for io in &self.ios {
+        for io in &self.logged_ios {
             let end = io.offset_bytes.saturating_add(io.bytes.into());
             ends[io.file_index] = end.max(ends[io.file_index]);
         }
@@ -177,13 +183,13 @@ impl Script {
         let mut applied = job.clone();
         let reads = self.has_operation(Operation::Read);
         let changes =
-            self.has_operation(Operation::Write) || self.has_operation(Operation::Discard);
+            self.has_operation(Operation::Write) || self.has_operation(Operation::DiscardRange);
         applied.pattern.access = match (reads, changes) {
             (true, true) => ReadWriteMode::Mixed,
             (true, false) => ReadWriteMode::Read,
             (false, _) => ReadWriteMode::Write,
         };
-        let largest = self.data_ios().map(|io| io.bytes).max().unwrap_or(0);
+        let largest = self.iter_data_ios().map(|io| io.bytes).max().unwrap_or(0);
         applied.blocks = BlockSizes {
             fixed_bytes: PerDirection::uniform(u64::from(largest.max(512))),
             ..BlockSizes::default()
@@ -197,14 +203,14 @@ impl Script {
     }
 
     /// Describes how the log is repeated, as notes for the report.
-    pub(super) fn notes(&self, job: &JobDefinition) -> Vec<String> {
+    pub(super) fn log_notes(&self, job: &JobDefinition) -> Vec<String> {
         let paced = match job.iolog.is_unpaced {
             true => "as fast as the queue depth allows".to_owned(),
             false => "at the log's times; latency counts from these, where fio counts from when it issued an I/O".to_owned(),
         };
         let said = format!(
             "{} I/Os of the log {paced}; rw, bs, size, loops and time_based have no effect",
-            self.ios.len()
+            self.logged_ios.len()
         );
         let trims = (self.trim_count > 0).then(|| match self.is_blktrace {
             true => format!("left out: {} trims of the trace", self.trim_count),
@@ -231,7 +237,7 @@ fn is_skipped(skips: SkippedKinds, operation: Operation) -> bool {
     match operation {
         Operation::Read => skips.reads,
         Operation::Write => skips.writes,
-        Operation::Discard => skips.trims,
+        Operation::DiscardRange => skips.trims,
         Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) => skips.syncs,
     }
 }
@@ -258,46 +264,45 @@ fn scale_to_speed(at_ns: u64, percent: u32) -> Result<Nanoseconds, String> {
 /// Read position in a log that a job repeats.
 #[derive(Clone, Debug)]
 pub(super) struct LogCursor {
-    log: Arc<Script>,
+    io_log: Arc<IoLog>,
     next_index: usize,
-    start: Nanoseconds,
+    start_time: Nanoseconds,
     is_unpaced: bool,
 }
 
 /// Next step of a log that is repeated.
 pub(super) enum LogStep {
     /// I/O that is due. `intended` is its time of issue, if the times of the log count.
-    Issue {
+    IssueIo {
         operation: Operation,
         place: (usize, u64, u32),
         intended: Option<Nanoseconds>,
     },
     /// Wait until this time, before which no I/O of the log is due.
-    Wait(Nanoseconds),
-    /// End of the log.
-    End,
+    WaitUntil(Nanoseconds),
+    EndOfLog,
 }
 
 impl LogCursor {
-    pub(super) fn new(script: &Arc<Script>, job: &JobDefinition, start: Nanoseconds) -> Self {
+    pub(super) fn new(script: &Arc<IoLog>, job: &JobDefinition, start: Nanoseconds) -> Self {
         Self {
-            log: Arc::clone(script),
+            io_log: Arc::clone(script),
             next_index: 0,
-            start,
+            start_time: start,
             is_unpaced: job.iolog.is_unpaced,
         }
     }
 
     pub(super) fn next_step(&mut self, now: Nanoseconds) -> LogStep {
-        let Some(io) = self.log.ios.get(self.next_index) else {
-            return LogStep::End;
+        let Some(io) = self.io_log.logged_ios.get(self.next_index) else {
+            return LogStep::EndOfLog;
         };
-        let due = self.start + io.issue_time;
+        let due = self.start_time + io.issue_time;
         if !self.is_unpaced && now < due {
-            return LogStep::Wait(due);
+            return LogStep::WaitUntil(due);
         }
         self.next_index += 1;
-        LogStep::Issue {
+        LogStep::IssueIo {
             operation: io.operation,
             place: (io.file_index, io.offset_bytes, io.bytes),
             intended: (!self.is_unpaced).then_some(due),
@@ -307,14 +312,14 @@ impl LogCursor {
 
 impl Program {
     /// Creates the program that does what fio does for a section that repeats an I/O log.
-    /// `existing` is as for [`Self::of_fio_job`].
+    /// `existing` is as for [`Self::from_fio_job`].
     ///
     /// # Errors
     ///
-    /// As for [`Self::of_fio_job`], and if the target ends before the log's last offset.
-    pub fn of_fio_log(
+    /// As for [`Self::from_fio_job`], and if the target ends before the log's last offset.
+    pub fn from_fio_log(
         job: &JobDefinition,
-        script: Script,
+        script: IoLog,
         existing: &BTreeMap<String, FileSize>,
     ) -> Result<Self, Errors> {
         super::support::check_support(job)?;
@@ -327,7 +332,7 @@ impl Program {
             if room_bytes.is_some_and(|room| room < end) {
                 let title = "the log addresses bytes beyond the end of the target";
                 let label = format!("{} is used to byte {end}", file.path);
-                return Err(Errors::from(target_too_small(job, title, &label)));
+                return Err(Errors::from(target_too_small_problem(job, title, &label)));
             }
         }
         let files = vec![files; job.order.clone_count as usize];
@@ -339,7 +344,7 @@ fn existing_size_bytes(existing: &BTreeMap<String, FileSize>, path: &str) -> Opt
     existing.get(path).and_then(|size| size.fixed_bytes())
 }
 
-fn target_too_small(job: &JobDefinition, title: &str, label: &str) -> Problem {
+fn target_too_small_problem(job: &JobDefinition, title: &str, label: &str) -> Problem {
     let help = "give a larger target, or replay_scale=";
     job.option_error("read_iolog", title, label, help)
 }
@@ -356,17 +361,17 @@ mod tests {
     /// A trace of 14 reads, 25 writes, 4 flushes and a discard.
     const TRACE: &[u8] = include_bytes!("../../../blocktrace/tests/data/all.blktrace.0");
 
-    fn read(options: &str, log: &'static str) -> Result<Script, String> {
+    fn read(options: &str, log: &'static str) -> Result<IoLog, String> {
         read_bytes(options, log.as_bytes())
     }
 
-    fn read_bytes(options: &str, log: &'static [u8]) -> Result<Script, String> {
+    fn read_bytes(options: &str, log: &'static [u8]) -> Result<IoLog, String> {
         let text = format!("[x]\nread_iolog=log\n{}\n", options.replace(' ', "\n"));
         let parsed = JobFile::parse("x.fio", &text, &JobEnvironment::default());
         let job = parsed.unwrap_or_else(|errors| panic!("{errors}")).jobs[0].clone();
         let options = ReadOptions::default();
         let reader = TraceReader::open("log", Box::new(log), &options);
-        Script::read(&job, reader.map_err(|error| error.to_string())?)
+        IoLog::read_log(&job, reader.map_err(|error| error.to_string())?)
     }
 
     #[test]
@@ -391,9 +396,13 @@ mod tests {
             ),
         ] {
             let script = read(options, LOG).unwrap();
-            let moments: Vec<u64> = script.ios.iter().map(|io| io.issue_time.0 / 1000).collect();
+            let moments: Vec<u64> = script
+                .logged_ios
+                .iter()
+                .map(|io| io.issue_time.0 / 1000)
+                .collect();
             assert_eq!(moments, moments_us, "{options}");
-            let found: Vec<u64> = script.ios.iter().map(|io| io.offset_bytes).collect();
+            let found: Vec<u64> = script.logged_ios.iter().map(|io| io.offset_bytes).collect();
             assert_eq!(found, offsets, "{options}");
             assert_eq!(
                 (script.trim_count, &script.file_paths[..]),
@@ -417,16 +426,16 @@ mod tests {
                 Operation::Read,
                 Operation::Write,
                 Operation::Fsync,
-                Operation::Discard,
+                Operation::DiscardRange,
             ];
-            let count = |script: &Script, operation| {
-                let ios = script.ios.iter();
+            let count = |script: &IoLog, operation| {
+                let ios = script.logged_ios.iter();
                 ios.filter(|io| io.operation == operation).count()
             };
             let found = all.map(|operation| count(&script, operation));
             assert_eq!(found, expected, "{options}");
-            script.leave_out_trims();
-            assert_eq!(count(&script, Operation::Discard), 0);
+            script.remove_trims();
+            assert_eq!(count(&script, Operation::DiscardRange), 0);
             assert_eq!(script.trim_count, expected[3] as u64, "{options}");
         }
         // An iolog keeps all of its own.

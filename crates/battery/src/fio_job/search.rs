@@ -6,22 +6,21 @@ use diskperf_fio::job::LatencyTarget;
 use diskperf_timeline::Nanoseconds;
 use diskperf_timeline::units::format_nanoseconds;
 
-/// State of the queue depth search.
 #[derive(Clone, Debug)]
 pub(super) struct DepthSearch {
-    target: LatencyTarget,
+    latency_target: LatencyTarget,
     /// Maximum queue depth to try (`iodepth`).
     depth_max: u32,
-    depth: u32,
+    current_depth: u32,
     /// Greatest depth found within the latency target. `depth_above_target` is the lowest depth that exceeded it.
     depth_within_target: u32,
     depth_above_target: u32,
     /// Consecutive windows in which the depth could not rise.
     stable_windows: u32,
-    /// Start of the current window. `window_ios` and `late_ios` count the I/Os since then.
+    /// Start of the current window. `window_io_count` and `late_io_count` count the I/Os since then.
     window_start: Nanoseconds,
-    window_ios: u64,
-    late_ios: u64,
+    window_io_count: u64,
+    late_io_count: u64,
     /// Whether the depth was found and a last window measures it.
     is_last_window: bool,
     /// Share of I/Os within the latency target in the last whole window, in percent.
@@ -32,7 +31,7 @@ pub(super) struct DepthSearch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SearchStep {
     /// Continuation of the current measurement window.
-    Continue,
+    ContinueWindow,
     /// Start of the next measurement window.
     NextWindow,
     /// Start of the next measurement window once nothing is in flight.
@@ -41,10 +40,10 @@ pub(super) enum SearchStep {
     /// discarded.
     LastWindow,
     /// End of the search: the queue depth was found and measured.
-    Done,
+    SearchDone,
     /// Failure of the search: queue depth 1 exceeds the latency target although all I/Os must be
     /// within it.
-    Failed,
+    SearchFailed,
 }
 
 impl DepthSearch {
@@ -55,64 +54,64 @@ impl DepthSearch {
         start: Nanoseconds,
     ) -> Option<Self> {
         (job.latency.target_us > 0).then_some(Self {
-            target: job.latency,
+            latency_target: job.latency,
             depth_max,
-            depth: 1,
+            current_depth: 1,
             depth_within_target: 1,
             depth_above_target: depth_max,
             stable_windows: 0,
             window_start: start,
-            window_ios: 0,
-            late_ios: 0,
+            window_io_count: 0,
+            late_io_count: 0,
             is_last_window: false,
             share_within_percent: 0.0,
         })
     }
 
-    pub(super) fn depth(&self) -> u32 {
-        self.depth
+    pub(super) fn current_depth(&self) -> u32 {
+        self.current_depth
     }
 
     /// Returns the end of the current measurement window.
     pub(super) fn window_end(&self) -> Nanoseconds {
-        self.window_start + Nanoseconds(self.target.window_us.saturating_mul(1000))
+        self.window_start + Nanoseconds(self.latency_target.window_us.saturating_mul(1000))
     }
 
     /// Begins a measurement window of the queue depth search.
     pub(super) fn begin_window(&mut self, now: Nanoseconds) {
-        (self.window_start, self.window_ios, self.late_ios) = (now, 0, 0);
+        (self.window_start, self.window_io_count, self.late_io_count) = (now, 0, 0);
     }
 
     /// Counts a completed I/O. If all I/Os must be within the latency target, one that exceeds it
     /// ends the window.
     pub(super) fn count_completed(&mut self, response: Nanoseconds) -> SearchStep {
-        self.window_ios += 1;
-        if response.0 <= self.target.target_us.saturating_mul(1000) {
-            return SearchStep::Continue;
+        self.window_io_count += 1;
+        if response.0 <= self.latency_target.target_us.saturating_mul(1000) {
+            return SearchStep::ContinueWindow;
         }
-        self.late_ios += 1;
-        match self.target.percentile >= 100.0 {
-            true if self.depth == 1 => SearchStep::Failed,
+        self.late_io_count += 1;
+        match self.latency_target.percentile >= 100.0 {
+            true if self.current_depth == 1 => SearchStep::SearchFailed,
             true => self.lower_depth(),
-            false => SearchStep::Continue,
+            false => SearchStep::ContinueWindow,
         }
     }
 
     /// Evaluates the measurement window if it has ended. A window without completions continues.
     pub(super) fn evaluate_window(&mut self, now: Nanoseconds) -> SearchStep {
-        if now < self.window_end() || self.window_ios == 0 {
-            return SearchStep::Continue;
+        if now < self.window_end() || self.window_io_count == 0 {
+            return SearchStep::ContinueWindow;
         }
-        self.share_within_percent =
-            100.0 * (self.window_ios - self.late_ios) as f64 / self.window_ios as f64;
-        match self.share_within_percent >= self.target.percentile {
+        self.share_within_percent = 100.0 * (self.window_io_count - self.late_io_count) as f64
+            / self.window_io_count as f64;
+        match self.share_within_percent >= self.latency_target.percentile {
             true => self.raise_depth(),
             false => self.lower_depth(),
         }
     }
 
     fn raise_depth(&mut self) -> SearchStep {
-        let before = self.depth;
+        let before = self.current_depth;
         self.depth_within_target = before;
         if before + 1 == self.depth_above_target {
             self.stable_windows += 1;
@@ -122,13 +121,16 @@ impl DepthSearch {
             }
         }
         // It doubles until a depth is not within the target.
-        self.depth = match self.depth_above_target == self.depth_max {
+        self.current_depth = match self.depth_above_target == self.depth_max {
             true => before.saturating_mul(2),
             false => (before + self.depth_above_target) / 2,
         };
-        self.depth = self.depth.min(self.depth_max);
-        match (self.depth == before, self.target.keep_running) {
-            (true, false) if self.is_last_window => SearchStep::Done,
+        self.current_depth = self.current_depth.min(self.depth_max);
+        match (
+            self.current_depth == before,
+            self.latency_target.keep_running,
+        ) {
+            (true, false) if self.is_last_window => SearchStep::SearchDone,
             (true, false) => {
                 self.is_last_window = true;
                 SearchStep::LastWindow
@@ -138,23 +140,24 @@ impl DepthSearch {
     }
 
     fn lower_depth(&mut self) -> SearchStep {
-        if self.depth == 1 {
+        if self.current_depth == 1 {
             return SearchStep::NextWindow;
         }
-        self.depth_above_target = self.depth;
-        if self.depth == self.depth_within_target {
+        self.depth_above_target = self.current_depth;
+        if self.current_depth == self.depth_within_target {
             self.depth_within_target -= 1;
         }
-        self.depth = self.depth.midpoint(self.depth_within_target).max(1);
+        self.current_depth = self.current_depth.midpoint(self.depth_within_target).max(1);
         self.stable_windows = 0;
         SearchStep::NextWindowOnceIdle
     }
 
-    /// Describes the result of the queue depth search.
     pub(super) fn describe_outcome(&self) -> String {
-        let target = format_nanoseconds(Nanoseconds(self.target.target_us.saturating_mul(1000)));
-        let (depth, share) = (self.depth, self.share_within_percent);
-        match self.is_last_window || self.target.keep_running {
+        let target = format_nanoseconds(Nanoseconds(
+            self.latency_target.target_us.saturating_mul(1000),
+        ));
+        let (depth, share) = (self.current_depth, self.share_within_percent);
+        match self.is_last_window || self.latency_target.keep_running {
             true => format!(
                 "latency_target={target}: queue depth {depth}, at which {share:.2} % of the I/Os \
                  of the last window were within the target"
@@ -224,7 +227,7 @@ mod tests {
                 .map(|(_, after)| after.trim().to_owned())
         };
         let (mut now, mut windows) = (Nanoseconds::ZERO, 0);
-        let mut step = SearchStep::Continue;
+        let mut step = SearchStep::ContinueWindow;
         for line in said.lines() {
             if let Some(share) = after(line, "Success rate: ") {
                 let share: f64 = share
@@ -235,7 +238,7 @@ mod tests {
                     .expect("a number");
                 now = search.window_end();
                 // In hundredths of a percent, as fio prints it.
-                (search.window_ios, search.late_ios) =
+                (search.window_io_count, search.late_io_count) =
                     (10_000, 10_000 - (100.0 * share).round() as u64);
                 step = search.evaluate_window(now);
                 search.begin_window(now);
@@ -245,13 +248,13 @@ mod tests {
             {
                 let ours = format!(
                     "{} {} {}",
-                    search.depth_within_target, search.depth, search.depth_above_target
+                    search.depth_within_target, search.current_depth, search.depth_above_target
                 );
                 assert_eq!(ours, depths, "window {windows} at {now:?} of\n{said}");
             } else if line.contains("Quiesce and final run") {
                 assert_eq!(step, SearchStep::LastWindow, "{said}");
             } else if line.contains("We are done") {
-                assert_eq!(step, SearchStep::Done, "{said}");
+                assert_eq!(step, SearchStep::SearchDone, "{said}");
             }
         }
         assert!(windows > 0, "{said}");
@@ -262,17 +265,17 @@ mod tests {
         let mut search = search("latency_target=100us latency_window=1ms", 8);
         let (early, late) = (Nanoseconds(50_000), Nanoseconds(200_000));
         for expected in [2, 4] {
-            assert_eq!(search.count_completed(early), SearchStep::Continue);
+            assert_eq!(search.count_completed(early), SearchStep::ContinueWindow);
             assert_eq!(
                 search.evaluate_window(search.window_end()),
                 SearchStep::NextWindow
             );
-            assert_eq!(search.depth(), expected);
+            assert_eq!(search.current_depth(), expected);
             search.begin_window(search.window_end());
         }
         assert_eq!(search.count_completed(late), SearchStep::NextWindowOnceIdle);
-        assert_eq!(search.depth(), 3);
-        search.depth = 1;
-        assert_eq!(search.count_completed(late), SearchStep::Failed);
+        assert_eq!(search.current_depth(), 3);
+        search.current_depth = 1;
+        assert_eq!(search.count_completed(late), SearchStep::SearchFailed);
     }
 }

@@ -1,18 +1,18 @@
 //! Choice of the file for the next I/O (`file_service_type`).
 
-use crate::load::distribution::{BlockDraws, Distribution};
+use crate::load::distribution::{AccessDistribution, BlockDraws};
 use crate::random::RandomDraws;
 use diskperf_fio::JobDefinition;
 use diskperf_fio::job::FileServiceOrder;
 
 const FILE_STREAM: u128 = 10;
 /// Parts of each file for the popularity of files, as in fio.
-const POPULARITY_PARTS: u64 = 1 << 10;
+const POPULARITY_PART_COUNT: u64 = 1 << 10;
 
 /// Chooser of files in the order of `file_service_type`.
 #[derive(Clone, Debug)]
 pub(super) struct FileService {
-    order: FileServiceOrder,
+    service_order: FileServiceOrder,
     ios_per_turn: u32,
     open_files_max: usize,
     file_count: usize,
@@ -20,7 +20,7 @@ pub(super) struct FileService {
     unfinished_files: Vec<usize>,
     current_file: Option<usize>,
     /// Further I/Os that go to the current file before the next file is chosen.
-    ios_left_in_turn: u32,
+    remaining_ios_in_turn: u32,
     next_index: usize,
     popularity: Option<BlockDraws>,
     random: RandomDraws,
@@ -29,33 +29,34 @@ pub(super) struct FileService {
 impl FileService {
     pub(super) fn new(job: &JobDefinition, files: usize, seed: u64) -> Self {
         let service = job.files.service;
-        let parts = files as u64 * POPULARITY_PARTS;
+        let parts = files as u64 * POPULARITY_PART_COUNT;
         let popular = match service.order {
             FileServiceOrder::RoundRobin
             | FileServiceOrder::Sequential
             | FileServiceOrder::Random => None,
-            FileServiceOrder::Zipf { theta } => Some(Distribution::Zipf { theta }),
-            FileServiceOrder::Pareto { h } => Some(Distribution::Pareto { h }),
-            FileServiceOrder::Normal { deviation } => Some(Distribution::Normal {
+            FileServiceOrder::Zipf { theta } => Some(AccessDistribution::Zipf { theta }),
+            FileServiceOrder::Pareto { h } => Some(AccessDistribution::Pareto { h }),
+            FileServiceOrder::Normal { deviation } => Some(AccessDistribution::Normal {
                 deviation_percent: deviation,
             }),
         };
         Self {
-            order: service.order,
+            service_order: service.order,
             ios_per_turn: service.ios_per_file.max(1),
             open_files_max: job.files.open_files_max.unwrap_or(u32::MAX) as usize,
             file_count: files,
             unfinished_files: (0..files).collect(),
             current_file: None,
-            ios_left_in_turn: 0,
+            remaining_ios_in_turn: 0,
             next_index: 0,
-            popularity: popular.map(|distribution| BlockDraws::unscattered(&distribution, parts)),
+            popularity: popular
+                .map(|distribution| BlockDraws::new_unscattered(&distribution, parts)),
             random: RandomDraws::new(seed, FILE_STREAM),
         }
     }
 
     /// Marks all files of the job as not done in the current pass.
-    pub(super) fn reset(&mut self) {
+    pub(super) fn reset_files(&mut self) {
         self.unfinished_files = (0..self.file_count).collect();
         self.current_file = None;
         self.next_index = 0;
@@ -77,19 +78,19 @@ impl FileService {
     /// Returns the file of the next I/O, or `None` if all files are done.
     pub(super) fn next_file(&mut self) -> Option<usize> {
         if let Some(current) = self.current_file {
-            if self.order == FileServiceOrder::Sequential {
+            if self.service_order == FileServiceOrder::Sequential {
                 return Some(current);
             }
-            if self.ios_left_in_turn > 0 {
-                self.ios_left_in_turn -= 1;
+            if self.remaining_ios_in_turn > 0 {
+                self.remaining_ios_in_turn -= 1;
                 return Some(current);
             }
         }
         let open = &self.unfinished_files[..self.unfinished_files.len().min(self.open_files_max)];
         let first = *open.first()?;
-        let file = match (&self.popularity, self.order) {
+        let file = match (&self.popularity, self.service_order) {
             (Some(popular), _) => {
-                (popular.draw_block(&mut self.random) / POPULARITY_PARTS) as usize
+                (popular.draw_block(&mut self.random) / POPULARITY_PART_COUNT) as usize
             }
             (None, FileServiceOrder::Random) => {
                 open[self.random.draw_below(open.len() as u64) as usize]
@@ -101,7 +102,7 @@ impl FileService {
         };
         self.next_index = file + 1;
         self.current_file = Some(file);
-        self.ios_left_in_turn = self.ios_per_turn - 1;
+        self.remaining_ios_in_turn = self.ios_per_turn - 1;
         Some(file)
     }
 }

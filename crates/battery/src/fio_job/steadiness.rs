@@ -4,25 +4,25 @@
 use crate::company::CompletedIos;
 use diskperf_fio::JobDefinition;
 use diskperf_fio::job::{SteadyLimit, SteadyMetric, SteadyState};
-use diskperf_timeline::{Nanoseconds, Window};
+use diskperf_timeline::{Nanoseconds, SteadyWindow};
 use std::collections::VecDeque;
 
 /// Latest samples of a clone, and the limit that makes them steady.
 #[derive(Clone, Debug)]
 pub(super) struct SteadyStateCheck {
-    rule: SteadyState,
+    steady_rule: SteadyState,
     /// Criterion and limit as the job file writes them, for messages.
     criterion_text: String,
     window_samples: usize,
-    interval: Nanoseconds,
+    sample_interval: Nanoseconds,
     samples: VecDeque<f64>,
-    start: Nanoseconds,
+    check_start: Nanoseconds,
     /// End of the current sample, or start of the first one.
     next_sample_due: Nanoseconds,
     /// Start of the current sample, and the I/Os completed by then. `None` until the ramps have
     /// ended.
     sample_start: Option<(Nanoseconds, CompletedIos)>,
-    attained_at: Option<Nanoseconds>,
+    attained_time: Option<Nanoseconds>,
 }
 
 impl SteadyStateCheck {
@@ -42,22 +42,21 @@ impl SteadyStateCheck {
         let ramp_us = job.durations.ramp_us.max(own_ramp_us);
         let begin = start + Nanoseconds(ramp_us.saturating_mul(1000));
         Some(Self {
-            rule,
+            steady_rule: rule,
             criterion_text: format!("{}:{}", criterion_name(&rule), limit_text(&rule)),
             window_samples: (rule.window_us / rule.interval_us) as usize,
-            interval,
+            sample_interval: interval,
             samples: VecDeque::new(),
-            start,
+            check_start: start,
             next_sample_due: match ramp_us {
                 0 => start + interval,
                 _ => begin,
             },
             sample_start: (ramp_us == 0).then(|| (start, CompletedIos::default())),
-            attained_at: None,
+            attained_time: None,
         })
     }
 
-    /// Returns the time at which the next sample is due.
     pub(super) fn next_sample_due(&self) -> Nanoseconds {
         self.next_sample_due
     }
@@ -65,22 +64,22 @@ impl SteadyStateCheck {
     /// Skips a sample, because another clone checks the steady state of the group.
     pub(super) fn skip_sample(&mut self, now: Nanoseconds) {
         if now >= self.next_sample_due {
-            self.next_sample_due = now + self.interval;
+            self.next_sample_due = now + self.sample_interval;
         }
     }
 
     /// Takes a sample if one is due, and returns whether the job is steady.
     pub(super) fn take_sample(&mut self, now: Nanoseconds, done: CompletedIos) -> bool {
         if now < self.next_sample_due {
-            return self.attained_at.is_some();
+            return self.attained_time.is_some();
         }
-        self.next_sample_due = now + self.interval;
+        self.next_sample_due = now + self.sample_interval;
         let Some((since, before)) = self.sample_start.replace((now, done)) else {
             return false;
         };
         let seconds = now.since(since).seconds();
-        let ios = done.ios - before.ios;
-        let sample = match self.rule.metric {
+        let ios = done.io_count - before.io_count;
+        let sample = match self.steady_rule.metric {
             SteadyMetric::Iops => ios as f64 / seconds,
             SteadyMetric::Bandwidth => (done.bytes - before.bytes) as f64 / seconds,
             SteadyMetric::Latency => {
@@ -94,9 +93,9 @@ impl SteadyStateCheck {
         if self.samples.len() == self.window_samples
             && self.distance_from_steady() < self.distance_max()
         {
-            self.attained_at = Some(now.since(self.start));
+            self.attained_time = Some(now.since(self.check_start));
         }
-        self.attained_at.is_some()
+        self.attained_time.is_some()
     }
 
     /// Returns the distance of the samples from a steady state: their largest deviation from the
@@ -106,38 +105,39 @@ impl SteadyStateCheck {
             // One sample is its own mean, and fio takes it for steady.
             return 0.0;
         }
-        let Some(window) = Window::of(self.samples.make_contiguous()) else {
+        let Some(window) = SteadyWindow::from_values(self.samples.make_contiguous()) else {
             return f64::INFINITY;
         };
-        let distance = match self.rule.uses_slope {
-            true => window.slope.abs(),
-            false => window.deviation,
+        let distance = match self.steady_rule.uses_slope {
+            true => window.slope_per_round.abs(),
+            false => window.mean_deviation,
         };
-        match self.rule.limit {
-            SteadyLimit::Percent(_) if window.mean > 0.0 => 100.0 * distance / window.mean,
+        match self.steady_rule.limit {
+            SteadyLimit::Percent(_) if window.mean_value > 0.0 => {
+                100.0 * distance / window.mean_value
+            }
             SteadyLimit::Percent(_) => f64::INFINITY,
             SteadyLimit::Absolute(_) => distance,
         }
     }
 
     fn distance_max(&self) -> f64 {
-        match self.rule.limit {
+        match self.steady_rule.limit {
             SteadyLimit::Percent(most) | SteadyLimit::Absolute(most) => most,
         }
     }
 
-    /// Describes the outcome of the steady-state detection.
     pub(super) fn describe_outcome(&mut self) -> String {
         let (asked, window) = (self.criterion_text.clone(), self.window_samples);
-        let unit = match self.rule.limit {
+        let unit = match self.steady_rule.limit {
             SteadyLimit::Percent(_) => " %",
             SteadyLimit::Absolute(_) => "",
         };
-        let what = match self.rule.uses_slope {
+        let what = match self.steady_rule.uses_slope {
             true => "the slope per sample is",
             false => "their largest deviation from the mean is",
         };
-        if let Some(after) = self.attained_at {
+        if let Some(after) = self.attained_time {
             let distance = self.distance_from_steady();
             return format!(
                 "steadystate={asked} was attained after {:.1} s: for the last {window} samples, \
@@ -195,7 +195,7 @@ mod tests {
         let mut done = CompletedIos::default();
         let seconds = rates.iter().enumerate();
         let mut found = seconds.map(|(second, rate)| {
-            done.ios += rate;
+            done.io_count += rate;
             done.bytes += 4096 * rate;
             done.response_ns_total += 1_000_000_000;
             steady.take_sample(Nanoseconds::from_millis(1000 * (second as u64 + 1)), done)
@@ -247,7 +247,7 @@ mod tests {
         assert!(steady.describe_outcome().contains("0 of the 2 samples"));
         let second = Nanoseconds::from_millis(1000);
         let done = |ios| CompletedIos {
-            ios,
+            io_count: ios,
             ..CompletedIos::default()
         };
         assert!(!steady.take_sample(second, done(100)));

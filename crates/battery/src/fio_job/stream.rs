@@ -6,7 +6,7 @@ use super::service::FileService;
 use super::sizes::SizeDraws;
 use super::syncs::{DueSync, SyncSchedule};
 use super::zoned::{IoExtent, ZonedFile};
-use crate::company::Company;
+use crate::company::WorkerGroupMember;
 use crate::random::RandomDraws;
 use diskperf_fio::job::{Amount, ReadWriteMode, Verification, ZoneMode};
 use diskperf_fio::plan::PlannedFile;
@@ -29,8 +29,8 @@ pub(super) struct FileIo {
 pub(super) enum NextIo {
     Io(FileIo),
     /// The pass ends. All requests in flight complete and the written blocks are read back before
-    /// [another pass](Stream::begin_pass) may follow.
-    EndOfPass,
+    /// [another pass](IoStream::begin_pass) may follow.
+    PassEnd,
 }
 
 /// Sequence of the I/Os of a clone.
@@ -46,7 +46,7 @@ pub(super) struct IoStream<'a> {
     ios_until_random_offset: u32,
     /// Bytes done in the current zone, in whichever file.
     zone_bytes_done: u64,
-    amounts: IoAmounts,
+    io_amounts: IoAmounts,
     sync_schedule: SyncSchedule,
     /// Files that were started again because the job runs by time or chooses files by popularity.
     restarted_files: Vec<usize>,
@@ -58,13 +58,13 @@ impl<'a> IoStream<'a> {
     pub(super) fn new(
         job: &'a JobDefinition,
         files: &[PlannedFile],
-        (company, seed): (&Company, u64),
+        (company, seed): (&WorkerGroupMember, u64),
     ) -> Self {
         let number_of = |number: usize| seed ^ (number as u64).rotate_left(48);
         let places = files.iter().enumerate();
         let zoned = |file: &PlannedFile| {
             let has_pointers = job.zones.mode == ZoneMode::WritePointers;
-            let zones = has_pointers.then(|| company.zones(&file.path))?;
+            let zones = has_pointers.then(|| company.zone_table_of_path(&file.path))?;
             Some(ZonedFile::new(job, file.region, zones))
         };
         let places = places.map(|(number, file)| {
@@ -79,7 +79,7 @@ impl<'a> IoStream<'a> {
             seed,
             ios_until_random_offset: 1,
             zone_bytes_done: 0,
-            amounts: IoAmounts::new(job, files),
+            io_amounts: IoAmounts::new(job, files),
             sync_schedule: SyncSchedule::new(&job.sync, files.len()),
             restarted_files: Vec::new(),
             must_drain: false,
@@ -98,8 +98,8 @@ impl<'a> IoStream<'a> {
         // An engine that waits for each I/O comes to the end of a pass when it looks for
         // the next one, behind a sync; the others when the last one was issued.
         let is_over = match self.job.engine.engine.is_synchronous() {
-            true => self.amounts.is_all_io_done(),
-            false => self.amounts.is_pass_over(),
+            true => self.io_amounts.is_all_io_done(),
+            false => self.io_amounts.is_pass_over(),
         };
         // Between trims and their writes fio issues none.
         if is_over || self.trims_first() {
@@ -112,13 +112,13 @@ impl<'a> IoStream<'a> {
 
     /// Returns the next I/O of a direction that was [drawn](Self::draw_direction).
     pub(super) fn next_io(&mut self, direction: Direction) -> NextIo {
-        if self.amounts.is_pass_over() {
-            return NextIo::EndOfPass;
+        if self.io_amounts.is_pass_over() {
+            return NextIo::PassEnd;
         }
         let Some(io) = self.find_io(direction) else {
-            return NextIo::EndOfPass;
+            return NextIo::PassEnd;
         };
-        self.amounts.count_io(&io);
+        self.io_amounts.count_io(&io);
         self.sync_schedule.count_io(&io);
         NextIo::Io(io)
     }
@@ -146,14 +146,14 @@ impl<'a> IoStream<'a> {
 
     /// Resets the amounts of I/O at the end of the ramp.
     pub(super) fn reset_amounts(&mut self) {
-        self.amounts.issued_bytes = 0;
-        self.amounts.done_bytes = 0;
-        self.amounts.done_ios = 0;
+        self.io_amounts.issued_bytes = 0;
+        self.io_amounts.done_bytes = 0;
+        self.io_amounts.done_io_count = 0;
     }
 
     /// Counts a block that was read back. As in fio, it counts as I/O of the job.
     pub(super) fn count_read_back(&mut self, bytes: u32, is_within_pass: bool) {
-        self.amounts
+        self.io_amounts
             .count_read_back(u64::from(bytes), is_within_pass);
     }
 
@@ -168,8 +168,8 @@ impl<'a> IoStream<'a> {
                 return Some(io);
             }
             // By time, and by popularity, a file that is done begins again at once.
-            if self.amounts.is_time_based || self.file_service.restarts_files() {
-                self.file_offsets[file].reset();
+            if self.io_amounts.is_time_based || self.file_service.restarts_files() {
+                self.file_offsets[file].reset_pass();
                 self.restarted_files.push(file);
                 if let Some(io) = self.find_io_in_file(file, direction) {
                     return Some(io);
@@ -196,12 +196,12 @@ impl<'a> IoStream<'a> {
             Direction::Write if trims_first && places.is_random() => places.offset_after_trim(),
             _ => places.next_offset(direction, draws),
         }?;
-        let region = places.region;
+        let region = places.file_region;
         let end_bytes = region.offset_bytes.saturating_add(region.length_bytes);
         let room_bytes = end_bytes.saturating_sub(found.offset_bytes);
         let bytes = self
             .size_draws
-            .draw(direction, found.is_random, room_bytes)?;
+            .draw_block_size(direction, found.is_random, room_bytes)?;
         let at = IoExtent {
             offset_bytes: found.offset_bytes,
             bytes,
@@ -223,18 +223,18 @@ impl<'a> IoStream<'a> {
 
     /// Begins another pass, and returns whether there is one.
     pub(super) fn begin_pass(&mut self) -> bool {
-        if !self.amounts.has_further_pass() {
+        if !self.io_amounts.has_further_pass() {
             return false;
         }
-        self.amounts.begin_pass();
+        self.io_amounts.begin_pass();
         self.sync_schedule.begin_pass();
         if !self.job.restarts_each_pass() {
             return true;
         }
-        self.file_service.reset();
+        self.file_service.reset_files();
         self.zone_bytes_done = 0;
         for places in &mut self.file_offsets {
-            places.reset();
+            places.reset_pass();
         }
         if self.job.random.is_repeatable {
             for places in &mut self.file_offsets {
@@ -272,21 +272,21 @@ struct IoAmounts {
     /// Bytes to issue in one loop. `pass_limit_bytes` is the limit of one pass over the files.
     limit_bytes: u64,
     pass_limit_bytes: u64,
-    loops: u64,
-    ios_max: u64,
+    loop_count_max: u64,
+    io_count_max: u64,
     /// Whether passes continue after the loops, as with `io_size`.
     continues_after_loops: bool,
     /// Minimum number of remaining bytes for another pass after the loops.
     pass_bytes_min: u64,
-    loops_left: u64,
+    remaining_loops: u64,
     /// Bytes issued, without blocks that were read back. `size` and `io_size` limit this amount.
     issued_bytes: u64,
     /// Bytes done, including blocks that were read back. This amount decides whether another pass
     /// follows.
     done_bytes: u64,
-    done_ios: u64,
+    done_io_count: u64,
     pass_bytes: u64,
-    pass_ios: u64,
+    pass_io_count: u64,
 }
 
 impl IoAmounts {
@@ -322,22 +322,22 @@ impl IoAmounts {
             pass_limit_bytes: pass_limit_bytes
                 .saturating_add(backlog_bytes)
                 .saturating_add(trimmed_bytes),
-            loops,
-            ios_max: most_ios.saturating_mul(loops),
+            loop_count_max: loops,
+            io_count_max: most_ios.saturating_mul(loops),
             continues_after_loops: job.repeats_passes(),
             pass_bytes_min: job.pass_remainder_bytes_min(),
-            loops_left: loops.saturating_sub(1),
+            remaining_loops: loops.saturating_sub(1),
             issued_bytes: 0,
             done_bytes: 0,
-            done_ios: 0,
+            done_io_count: 0,
             pass_bytes: 0,
-            pass_ios: 0,
+            pass_io_count: 0,
         }
     }
 
     fn count_read_back(&mut self, bytes: u64, is_within_pass: bool) {
         self.done_bytes += bytes;
-        self.done_ios += 1;
+        self.done_io_count += 1;
         if is_within_pass {
             self.pass_bytes += bytes;
         }
@@ -349,14 +349,15 @@ impl IoAmounts {
         }
         self.done_bytes += u64::from(io.bytes);
         self.pass_bytes += u64::from(io.bytes);
-        self.done_ios += 1;
-        self.pass_ios += 1;
+        self.done_io_count += 1;
+        self.pass_io_count += 1;
     }
 
     /// Reports whether the I/O of all passes is done.
     fn is_all_io_done(&self) -> bool {
-        let limit_bytes = self.limit_bytes.saturating_mul(self.loops);
-        !self.is_time_based && (self.issued_bytes >= limit_bytes || self.done_ios >= self.ios_max)
+        let limit_bytes = self.limit_bytes.saturating_mul(self.loop_count_max);
+        !self.is_time_based
+            && (self.issued_bytes >= limit_bytes || self.done_io_count >= self.io_count_max)
     }
 
     fn is_pass_over(&self) -> bool {
@@ -364,26 +365,26 @@ impl IoAmounts {
     }
 
     fn begin_pass(&mut self) {
-        self.loops_left = self.loops_left.saturating_sub(1);
+        self.remaining_loops = self.remaining_loops.saturating_sub(1);
         self.pass_bytes = 0;
-        self.pass_ios = 0;
+        self.pass_io_count = 0;
         // fio doubles `number_ios` whenever such a pass begins.
         if self.trims_first {
-            self.ios_max = self.ios_max.saturating_mul(2);
+            self.io_count_max = self.io_count_max.saturating_mul(2);
         }
     }
 
     /// Reports whether another pass follows. A pass without I/O is the last.
     fn has_further_pass(&self) -> bool {
         // Where each pass has more of them, `number_ios` does not end the loops.
-        let has_all_ios = self.done_ios >= self.ios_max;
-        let begins_with_more = self.trims_first && self.loops_left > 0;
-        if self.pass_ios == 0 || (has_all_ios && !begins_with_more) {
+        let has_all_ios = self.done_io_count >= self.io_count_max;
+        let begins_with_more = self.trims_first && self.remaining_loops > 0;
+        if self.pass_io_count == 0 || (has_all_ios && !begins_with_more) {
             return false;
         }
         let left_bytes = self.limit_bytes.saturating_sub(self.done_bytes);
         self.is_time_based
-            || self.loops_left > 0
+            || self.remaining_loops > 0
             || (self.continues_after_loops && left_bytes > 0 && left_bytes >= self.pass_bytes_min)
     }
 }

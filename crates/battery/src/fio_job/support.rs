@@ -10,9 +10,8 @@ use diskperf_fio::{Errors, Problem};
 /// Maximum length of a read or write in one system call of Linux.
 const TRANSFER_BYTES_MAX: u64 = 0x7fff_f000;
 /// Maximum memory of the buffers of one clone, in bytes.
-const BUFFERS_BYTES_MAX: u64 = 4 << 30;
-/// Maximum queue depth of one clone.
-const DEPTH_MAX: u32 = 4096;
+const RING_BUFFERS_BYTES_MAX: u64 = 4 << 30;
+const QUEUE_DEPTH_MAX: u32 = 4096;
 
 /// Checks that the options of a job can be obeyed. Each option that changes the I/O and cannot be
 /// obeyed gives one error.
@@ -29,7 +28,7 @@ pub(super) fn check_support(job: &JobDefinition) -> Result<(), Errors> {
 }
 
 /// Returns the refusal of an option if a condition holds.
-pub(super) fn refuse_if(is_so: bool, refusal: impl FnOnce() -> Problem) -> Option<Problem> {
+pub(super) fn problem_if(is_so: bool, refusal: impl FnOnce() -> Problem) -> Option<Problem> {
     is_so.then(refusal)
 }
 
@@ -37,7 +36,7 @@ fn check_engine_options(job: &JobDefinition) -> Vec<Problem> {
     let engine = &job.engine;
     let bytes = u64::from(super::queue_depth(job)).saturating_mul(job.transfer_bytes_max());
     let refusals = [
-        refuse_if(engine.depth > DEPTH_MAX, || {
+        problem_if(engine.depth > QUEUE_DEPTH_MAX, || {
             let label = "more than 4096 requests in flight";
             job.option_error(
                 "iodepth",
@@ -46,12 +45,12 @@ fn check_engine_options(job: &JobDefinition) -> Vec<Problem> {
                 "lower iodepth",
             )
         }),
-        refuse_if(bytes > BUFFERS_BYTES_MAX, || {
+        problem_if(bytes > RING_BUFFERS_BYTES_MAX, || {
             let label = "buffers of so many blocks take more than 4 GiB";
             let title = "the buffers are too large";
             job.option_error("iodepth", title, label, "lower iodepth or bs")
         }),
-        refuse_if(job.transfer_bytes_max() > TRANSFER_BYTES_MAX, || {
+        problem_if(job.transfer_bytes_max() > TRANSFER_BYTES_MAX, || {
             let label = "a system call moves at most 2147479552 bytes";
             job.option_error("bs", "the block is too large", label, "use 1g at most")
         }),
@@ -66,11 +65,11 @@ fn check_file_options(job: &JobDefinition) -> Vec<Problem> {
     let is_made_on_open =
         engine == IoEngine::Filecreate || (only_writes && !engine.acts_on_names());
     let refusals = [
-        refuse_if(files.creates_on_open && !is_made_on_open, || {
+        problem_if(files.creates_on_open && !is_made_on_open, || {
             let label = "a file that is created when it is opened has nothing to read or trim";
             job.option_error("create_on_open", "create_on_open", label, "remove it")
         }),
-        refuse_if(files.unlinks_each_loop && !only_writes, || {
+        problem_if(files.unlinks_each_loop && !only_writes, || {
             let label = "unlinked files cannot be read or trimmed in the next pass";
             job.option_error("unlink_each_loop", "unlink_each_loop", label, "remove it")
         }),
@@ -88,7 +87,7 @@ fn check_access_options(job: &JobDefinition) -> Vec<Problem> {
         | OffsetDistribution::ZonedBytes(_) => false,
     };
     let directions = job.pattern.access.directions();
-    let refusals = [refuse_if(directions.iter().any(has_center), || {
+    let refusals = [problem_if(directions.iter().any(has_center), || {
         let label = "popular blocks are scattered over the file";
         let title = "a distribution with a center";
         let help = "leave the center out";
@@ -99,11 +98,14 @@ fn check_access_options(job: &JobDefinition) -> Vec<Problem> {
 
 fn check_rate_options(job: &JobDefinition) -> Vec<Problem> {
     let trims_and_writes = trims_before_writes(job);
-    let refusals = [refuse_if(job.rate.is_limited() && trims_and_writes, || {
-        let label = "a write follows its trim at once";
-        let title = "a rate of trims and writes";
-        job.option_error(rate_key(job), title, label, "remove it")
-    })];
+    let refusals = [problem_if(
+        job.rate.is_limited() && trims_and_writes,
+        || {
+            let label = "a write follows its trim at once";
+            let title = "a rate of trims and writes";
+            job.option_error(rate_key(job), title, label, "remove it")
+        },
+    )];
     refusals.into_iter().flatten().collect()
 }
 
@@ -121,7 +123,7 @@ fn rate_key(job: &JobDefinition) -> &'static str {
 fn check_end_options(job: &JobDefinition) -> Vec<Problem> {
     let steady = &job.steady;
     let samples = steady.window_us / steady.interval_us;
-    let refusals = [refuse_if(steady.is_enabled && samples == 0, || {
+    let refusals = [problem_if(steady.is_enabled && samples == 0, || {
         let label = "a window shorter than one sample";
         let title = "steadystate needs samples to compare";
         job.option_error("steadystate_duration", title, label, "raise ss_dur")
@@ -130,7 +132,7 @@ fn check_end_options(job: &JobDefinition) -> Vec<Problem> {
 }
 
 /// Describes what is done differently from fio for a job.
-pub(super) fn notes(job: &JobDefinition) -> Vec<String> {
+pub(super) fn support_notes(job: &JobDefinition) -> Vec<String> {
     let engine = &job.engine;
     let name = engine.engine.name();
     let through = match engine.engine {

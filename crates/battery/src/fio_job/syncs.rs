@@ -19,9 +19,9 @@ pub(super) struct DueSync {
 /// follows the sync.
 #[derive(Clone, Debug)]
 pub(super) struct SyncSchedule {
-    fsync_every: u64,
-    fdatasync_every: u64,
-    range_every: u64,
+    writes_per_fsync: u64,
+    writes_per_fdatasync: u64,
+    writes_per_range_sync: u64,
     range_steps: RangeSteps,
     /// Range of each file that was written since its last sync.
     unsynced_ranges: Vec<Option<Range<u64>>>,
@@ -38,13 +38,13 @@ impl SyncSchedule {
             waits_after: wait_after,
         } = sync.range_sync;
         Self {
-            fsync_every: sync.writes_per_fsync.into(),
-            fdatasync_every: sync.writes_per_fdatasync.into(),
-            range_every: every_writes.into(),
+            writes_per_fsync: sync.writes_per_fsync.into(),
+            writes_per_fdatasync: sync.writes_per_fdatasync.into(),
+            writes_per_range_sync: every_writes.into(),
             range_steps: RangeSteps {
-                wait_before,
-                write,
-                wait_after,
+                waits_before: wait_before,
+                starts_writeback: write,
+                waits_after: wait_after,
             },
             unsynced_ranges: vec![None; file_count],
             write_count: 0,
@@ -70,13 +70,13 @@ impl SyncSchedule {
         if self.write_count == 0 || self.was_last_io_sync {
             return None;
         }
-        if is_due(self.fsync_every) {
+        if is_due(self.writes_per_fsync) {
             return Some(Operation::Fsync);
         }
-        if is_due(self.fdatasync_every) {
+        if is_due(self.writes_per_fdatasync) {
             return Some(Operation::Fdatasync);
         }
-        is_due(self.range_every).then_some(Operation::SyncRange(self.range_steps))
+        is_due(self.writes_per_range_sync).then_some(Operation::SyncRange(self.range_steps))
     }
 
     /// Begins a pass. Its first I/O does not count as following a sync.

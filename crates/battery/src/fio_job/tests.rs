@@ -6,7 +6,7 @@
 pub(super) mod installed;
 
 use super::stream::{FileIo, IoStream, NextIo};
-use crate::company::Company;
+use crate::company::WorkerGroupMember;
 use diskperf_fio::{Direction, JobEnvironment, JobFile, plan};
 use diskperf_system::Operation;
 use installed::is_fio_installed;
@@ -262,14 +262,18 @@ fn streamed(job: &diskperf_fio::JobDefinition, clone: u32) -> Vec<Logged> {
     super::support::check_support(job).unwrap_or_else(|errors| panic!("{errors}"));
     let files = plan::plan_files(job, clone, &BTreeMap::new());
     let files = files.unwrap_or_else(|problem| panic!("{problem}"));
-    let mut stream = IoStream::new(job, &files, (&Company::default(), SEED + u64::from(clone)));
+    let mut stream = IoStream::new(
+        job,
+        &files,
+        (&WorkerGroupMember::default(), SEED + u64::from(clone)),
+    );
     let mut ios = Vec::new();
     loop {
         let direction = stream.draw_direction();
         match stream.next_io(direction) {
             NextIo::Io(io) => ios.push(logged_of(io)),
-            NextIo::EndOfPass if stream.begin_pass() => {}
-            NextIo::EndOfPass => return ios,
+            NextIo::PassEnd if stream.begin_pass() => {}
+            NextIo::PassEnd => return ios,
         }
     }
 }
@@ -308,7 +312,7 @@ fn synced(options: &str) -> Vec<String> {
     let job = &parsed.jobs[0];
     let files = plan::plan_files(job, 0, &BTreeMap::new());
     let files = files.unwrap_or_else(|problem| panic!("{problem}"));
-    let mut stream = IoStream::new(job, &files, (&Company::default(), SEED));
+    let mut stream = IoStream::new(job, &files, (&WorkerGroupMember::default(), SEED));
     let mut done = Vec::new();
     loop {
         if let Some(due) = stream.due_sync() {
@@ -330,8 +334,8 @@ fn synced(options: &str) -> Vec<String> {
                 };
                 done.push(format!("{letter} {}", files[io.file_index].path));
             }
-            NextIo::EndOfPass if stream.begin_pass() => {}
-            NextIo::EndOfPass => return done,
+            NextIo::PassEnd if stream.begin_pass() => {}
+            NextIo::PassEnd => return done,
         }
     }
 }
@@ -582,7 +586,7 @@ fn on_existing(options: &str, bytes: u64) -> [u64; 3] {
     );
     let files = files.unwrap_or_else(|problem| panic!("{options}: {problem}"));
     let planned = plan::predict_ios(job, &files).map(|ios| ios.total());
-    let mut stream = IoStream::new(job, &files, (&Company::default(), SEED));
+    let mut stream = IoStream::new(job, &files, (&WorkerGroupMember::default(), SEED));
     let mut ios = [0; 3];
     loop {
         let direction = stream.draw_direction();
@@ -592,8 +596,8 @@ fn on_existing(options: &str, bytes: u64) -> [u64; 3] {
                 assert!(end <= bytes, "{options}: {io:?}");
                 ios[io.direction as usize] += 1;
             }
-            NextIo::EndOfPass if stream.begin_pass() => {}
-            NextIo::EndOfPass => break,
+            NextIo::PassEnd if stream.begin_pass() => {}
+            NextIo::PassEnd => break,
         }
     }
     let total = ios.iter().sum::<u64>();

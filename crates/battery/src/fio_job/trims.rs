@@ -57,7 +57,7 @@ impl Trims {
 impl JobClone<'_> {
     /// Counts an I/O and returns the blocks to be trimmed after it.
     pub(super) fn due_trims(&mut self, io: &FileIo) -> Vec<FileIo> {
-        match &mut self.trims {
+        match &mut self.verified_trims {
             Some(trims) if io.direction == Direction::Write => trims.count_write(*io),
             Some(_) | None => Vec::new(),
         }
@@ -80,7 +80,7 @@ impl JobClone<'_> {
             });
             let place = trim.map(|io| (io.file_index, io.offset_bytes, io.bytes));
             place
-                .map(|place| clone.put_request(ring, Operation::Discard, place, None))
+                .map(|place| clone.put_request_step(ring, Operation::DiscardRange, place, None))
                 .transpose()
         };
         self.issue_all(ring, batch, next).await

@@ -2,7 +2,7 @@
 //! and the steady state.
 
 use super::steadiness::SteadyStateCheck;
-use crate::company::{Company, CompletedIos, EndScope};
+use crate::company::{CompletedIos, EndScope, WorkerGroupMember};
 use crate::program::ProgramError;
 use diskperf_fio::{Direction, JobDefinition, PerDirection};
 use diskperf_system::{Operation, Submission};
@@ -30,29 +30,33 @@ pub(super) struct JobMonitor {
 /// Reporting group of a clone that must become steady.
 #[derive(Clone, Debug)]
 struct SteadyGroup {
-    workers: Company,
+    worker_group: WorkerGroupMember,
     group_number: u32,
     /// Whether this clone checks the group. As in fio, the last clone of the group does.
     is_checker: bool,
 }
 
 impl JobMonitor {
-    pub(super) fn new(job: &JobDefinition, start: Nanoseconds, company: &Company) -> Self {
+    pub(super) fn new(
+        job: &JobDefinition,
+        start: Nanoseconds,
+        company: &WorkerGroupMember,
+    ) -> Self {
         let settled =
             start + Nanoseconds(job.durations.ramp_us.saturating_mul(1000)) + RATE_CHECK_DELAY;
         let floor = |direction: Direction| {
             let bytes_per_s = *job.rate.bytes_per_s_min.get(direction);
             let iops = job.rate.iops_min.get(direction).map(u64::from);
             let least = match (bytes_per_s, iops) {
-                (Some(least), _) => RateMin::BytesPerSecond(least),
-                (None, Some(least)) => RateMin::Iops(least),
+                (Some(least), _) => RateMin::MinBytesPerSecond(least),
+                (None, Some(least)) => RateMin::MinIops(least),
                 (None, None) => return None,
             };
             Some(RateFloor {
                 rate_min: least,
                 check_interval: Nanoseconds::from_millis(job.rate.cycle_ms.into()),
                 checked_from: settled,
-                cycle_start: None,
+                check_cycle_start: None,
             })
         };
         Self {
@@ -66,7 +70,7 @@ impl JobMonitor {
             },
             steady_check: SteadyStateCheck::from_job(job, start),
             steady_group: super::is_in_steady_group(job).then(|| SteadyGroup {
-                workers: company.clone(),
+                worker_group: company.clone(),
                 group_number: job.group,
                 is_checker: company.is_last_in_steady_group(),
             }),
@@ -92,15 +96,15 @@ impl JobMonitor {
         response: Nanoseconds,
         path: impl FnOnce() -> String,
     ) -> Result<(), ProgramError> {
-        let Some(direction) = direction_of(request.operation) else {
+        let Some(direction) = direction_of_operation(request.operation) else {
             return Ok(());
         };
         let done = self.completed_ios.get_mut(direction);
-        done.ios += 1;
+        done.io_count += 1;
         done.bytes += u64::from(request.bytes);
         done.response_ns_total += response.0;
         match self.latency_max {
-            Some(most) if response > most => Err(ProgramError::Missed(format!(
+            Some(most) if response > most => Err(ProgramError::ThresholdMissed(format!(
                 "[{}]: a {} at byte {} of {} took {}, longer than its max_latency of {}",
                 self.job_name,
                 direction_name(direction),
@@ -114,14 +118,14 @@ impl JobMonitor {
     }
 
     /// Returns the error for an I/O that exceeds `latency_target` at a queue depth of one.
-    pub(super) fn no_depth_within_target(
+    pub(super) fn no_depth_within_target_error(
         &self,
         request: &Submission,
         response: Nanoseconds,
         path: String,
     ) -> ProgramError {
-        let word = direction_of(request.operation).map_or("sync", direction_name);
-        ProgramError::Missed(format!(
+        let word = direction_of_operation(request.operation).map_or("sync", direction_name);
+        ProgramError::ThresholdMissed(format!(
             "[{}]: a {word} at byte {} of {path} took {} with nothing else in flight, longer than latency_target allows for all I/Os; raise it, or lower latency_percentile",
             self.job_name,
             request.offset_bytes,
@@ -143,7 +147,7 @@ impl JobMonitor {
             {
                 let (name, word) = (&self.job_name, direction_name(direction));
                 let text = format!("[{name}]: its {word}s {missed}");
-                return Err(ProgramError::Missed(text));
+                return Err(ProgramError::ThresholdMissed(text));
             }
         }
         let Some(steady) = &mut self.steady_check else {
@@ -151,21 +155,21 @@ impl JobMonitor {
         };
         let mut all = CompletedIos::default();
         for direction in Direction::ALL {
-            all.add(*self.completed_ios.get(direction));
+            all.add_ios(*self.completed_ios.get(direction));
         }
         let Some(group) = &self.steady_group else {
             return Ok(steady.take_sample(now, all));
         };
-        group.workers.publish_completed(all);
+        group.worker_group.publish_completed_ios(all);
         if !group.is_checker {
             steady.skip_sample(now);
             return Ok(false);
         }
-        let is_steady = steady.take_sample(now, group.workers.group_completed());
+        let is_steady = steady.take_sample(now, group.worker_group.completed_ios_of_group());
         if is_steady {
             group
-                .workers
-                .end_other_jobs(EndScope::Group(group.group_number));
+                .worker_group
+                .end_other_jobs(EndScope::ExitGroup(group.group_number));
         }
         Ok(is_steady)
     }
@@ -181,11 +185,11 @@ impl JobMonitor {
     }
 }
 
-fn direction_of(operation: Operation) -> Option<Direction> {
+fn direction_of_operation(operation: Operation) -> Option<Direction> {
     match operation {
         Operation::Read => Some(Direction::Read),
         Operation::Write => Some(Direction::Write),
-        Operation::Discard => Some(Direction::Trim),
+        Operation::DiscardRange => Some(Direction::Trim),
         Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) => None,
     }
 }
@@ -201,8 +205,8 @@ fn direction_name(direction: Direction) -> &'static str {
 /// Minimum rate of a direction: `rate_min` or `rate_iops_min`.
 #[derive(Clone, Copy, Debug)]
 enum RateMin {
-    BytesPerSecond(u64),
-    Iops(u64),
+    MinBytesPerSecond(u64),
+    MinIops(u64),
 }
 
 /// Check of a direction's minimum rate over each cycle.
@@ -214,28 +218,35 @@ struct RateFloor {
     /// Time before which the rate is not checked.
     checked_from: Nanoseconds,
     /// Start of the current cycle, and the I/Os completed by then.
-    cycle_start: Option<(Nanoseconds, CompletedIos)>,
+    check_cycle_start: Option<(Nanoseconds, CompletedIos)>,
 }
 
 impl RateFloor {
     /// Describes by how much the cycle that ends now missed its minimum rate, or returns `None`.
     fn check_rate(&mut self, now: Nanoseconds, done: CompletedIos) -> Option<String> {
         // As fio, a direction in which nothing was done yet is not looked at.
-        if now < self.checked_from || done.ios == 0 {
+        if now < self.checked_from || done.io_count == 0 {
             return None;
         }
-        let Some((since, before)) = self.cycle_start else {
-            self.cycle_start = Some((now, done));
+        let Some((since, before)) = self.check_cycle_start else {
+            self.check_cycle_start = Some((now, done));
             return None;
         };
         let spent = now.since(since);
         if spent < self.check_interval || spent.is_zero() {
             return None;
         }
-        self.cycle_start = Some((now, done));
+        self.check_cycle_start = Some((now, done));
         let (key, unit, least, amount) = match self.rate_min {
-            RateMin::BytesPerSecond(least) => ("rate_min", "B/s", least, done.bytes - before.bytes),
-            RateMin::Iops(least) => ("rate_iops_min", "IOPS", least, done.ios - before.ios),
+            RateMin::MinBytesPerSecond(least) => {
+                ("rate_min", "B/s", least, done.bytes - before.bytes)
+            }
+            RateMin::MinIops(least) => (
+                "rate_iops_min",
+                "IOPS",
+                least,
+                done.io_count - before.io_count,
+            ),
         };
         let rate = amount as f64 / spent.seconds();
         (rate < least as f64).then(|| {
@@ -254,14 +265,14 @@ mod tests {
     #[test]
     fn a_cycle_that_is_too_slow_is_told_after_it_settled() {
         let mut floor = RateFloor {
-            rate_min: RateMin::Iops(100),
+            rate_min: RateMin::MinIops(100),
             check_interval: Nanoseconds::from_millis(1000),
             checked_from: Nanoseconds::from_millis(2000),
-            cycle_start: None,
+            check_cycle_start: None,
         };
         let mut look = |at_ms, ios| {
             let done = CompletedIos {
-                ios,
+                io_count: ios,
                 ..CompletedIos::default()
             };
             floor.check_rate(Nanoseconds::from_millis(at_ms), done)

@@ -12,9 +12,8 @@ use std::sync::{MutexGuard, PoisonError};
 #[derive(Clone, Debug)]
 pub(super) struct ZonedFile {
     zone_table: SharedZones,
-    region: FileRegion,
+    file_region: FileRegion,
     zone_bytes: u64,
-    /// Capacity of a zone: the number of its bytes that can be written.
     zone_capacity_bytes: u64,
     skip_bytes: u64,
     write_pointer_options: WritePointers,
@@ -22,8 +21,8 @@ pub(super) struct ZonedFile {
     writes_per_reset: u32,
     block_bytes_min: PerDirection<u64>,
     is_random: bool,
-    writes: bool,
-    verifies: bool,
+    writes_zones: bool,
+    verifies_data: bool,
     /// Zones that this clone opened and has not filled.
     opened_zone_count: u32,
     /// Whether all requests in flight must complete before the next I/O.
@@ -51,7 +50,7 @@ impl ZonedFile {
         };
         let mut zoned = Self {
             zone_table: zones,
-            region,
+            file_region: region,
             zone_bytes,
             zone_capacity_bytes: match options.capacity_bytes {
                 0 => zone_bytes,
@@ -66,8 +65,8 @@ impl ZonedFile {
                 trim: least(Direction::Trim),
             },
             is_random: job.pattern.access.is_random(),
-            writes: job.pattern.access.includes(Direction::Write),
-            verifies: job.verify.kind != Verification::None,
+            writes_zones: job.pattern.access.includes(Direction::Write),
+            verifies_data: job.verify.kind != Verification::None,
             opened_zone_count: 0,
             must_drain: false,
             waits_for_zone_close: false,
@@ -84,7 +83,7 @@ impl ZonedFile {
 
     /// Returns the indices of the zones that the job uses.
     fn zone_range(&self) -> Range<u64> {
-        let region = &self.region;
+        let region = &self.file_region;
         let all = region.file_bytes.div_ceil(self.zone_bytes);
         let end_bytes = region.offset_bytes.saturating_add(region.length_bytes);
         let first = region.offset_bytes / self.zone_bytes;
@@ -98,13 +97,13 @@ impl ZonedFile {
 
     /// Begins a pass. If the job verifies its data, all of its zones are emptied.
     pub(super) fn begin_pass(&mut self) {
-        if !self.writes {
+        if !self.writes_zones {
             return;
         }
         let (range, writes) = (self.zone_range(), self.writes_per_reset);
         let mut table = self.lock_zone_table();
         table.begin_pass(range.clone(), writes);
-        if self.verifies {
+        if self.verifies_data {
             range.for_each(|zone| table.reset_zone(zone));
         }
     }
@@ -112,7 +111,7 @@ impl ZonedFile {
     /// Reports whether a mixed job must write first, because nothing is written yet that it could
     /// read.
     pub(super) fn must_write_first(&self, has_written: bool) -> bool {
-        self.writes && !has_written && !self.write_pointer_options.may_read_beyond
+        self.writes_zones && !has_written && !self.write_pointer_options.may_read_beyond
     }
 
     /// Reports whether all requests in flight must complete before the last placed I/O, and clears
@@ -147,8 +146,8 @@ impl ZonedFile {
             return false;
         }
         *front_bytes = front_bytes.saturating_add(self.zone_bytes + self.skip_bytes);
-        if *front_bytes >= self.region.file_bytes {
-            *front_bytes = self.region.offset_bytes;
+        if *front_bytes >= self.file_region.file_bytes {
+            *front_bytes = self.file_region.offset_bytes;
         }
         true
     }
@@ -203,7 +202,7 @@ impl ZonedFile {
         };
         if self.writes_per_reset > 0 {
             let threshold_bytes =
-                self.region.length_bytes as f64 * self.write_pointer_options.reset_threshold;
+                self.file_region.length_bytes as f64 * self.write_pointer_options.reset_threshold;
             let writes = self.writes_per_reset;
             self.lock_zone_table()
                 .count_towards_reset(zone, threshold_bytes, writes);
@@ -262,13 +261,13 @@ impl ZonedFile {
     /// Reports whether all zones of the job are open, or as many as its options permit.
     fn is_at_open_limit(&self) -> bool {
         let zones = self.zone_range();
-        let open_count = self.lock_zone_table().open_zones().len() as u64;
+        let open_count = self.lock_zone_table().open_zone_indices().len() as u64;
         open_count >= zones.end - zones.start || self.is_at_option_open_limit()
     }
 
     fn is_at_option_open_limit(&self) -> bool {
         let options = &self.write_pointer_options;
-        let open_count = self.lock_zone_table().open_zones().len() as u64;
+        let open_count = self.lock_zone_table().open_zone_indices().len() as u64;
         let of_file = options.open_zones_max > 0 && open_count >= u64::from(options.open_zones_max);
         let of_job =
             options.job_open_zones_max > 0 && self.opened_zone_count >= options.job_open_zones_max;
@@ -278,7 +277,7 @@ impl ZonedFile {
     /// Opens a zone for writes if the limits permit it, and returns whether the zone is usable.
     fn try_open_zone(&mut self, zone: u64) -> bool {
         // A zone that is reset has lost what is to be verified.
-        if self.verifies && self.zone_bytes_left(zone) < self.block_bytes_min.write {
+        if self.verifies_data && self.zone_bytes_left(zone) < self.block_bytes_min.write {
             return false;
         }
         if !self.has_open_limit() {
@@ -308,7 +307,7 @@ impl ZonedFile {
             return Some(zone);
         }
         self.must_drain |= self.is_at_open_limit();
-        for _ in 0..self.region.length_bytes / self.zone_bytes {
+        for _ in 0..self.file_region.length_bytes / self.zone_bytes {
             zone = match zone + 1 < zones.end {
                 true => zone + 1,
                 false => zones.start,
@@ -318,7 +317,7 @@ impl ZonedFile {
                 return Some(zone);
             }
         }
-        let open: Vec<u64> = self.lock_zone_table().open_zones().to_vec();
+        let open: Vec<u64> = self.lock_zone_table().open_zone_indices().to_vec();
         let mut open = open.into_iter().filter(|zone| zones.contains(zone));
         open.find(|zone| self.zone_bytes_left(*zone) >= self.block_bytes_min.write)
     }
@@ -327,12 +326,12 @@ impl ZonedFile {
     /// the job if no zone is open, and `None` if all open zones belong to other jobs.
     fn pick_open_zone(&self, offset_bytes: u64, zones: &Range<u64>) -> Option<u64> {
         let table = self.lock_zone_table();
-        let open = table.open_zones();
+        let open = table.open_zone_indices();
         if open.is_empty() {
             return Some(zones.start);
         }
-        let within_bytes = u128::from(offset_bytes.saturating_sub(self.region.offset_bytes));
-        let length_bytes = u128::from(self.region.length_bytes.max(1));
+        let within_bytes = u128::from(offset_bytes.saturating_sub(self.file_region.offset_bytes));
+        let length_bytes = u128::from(self.file_region.length_bytes.max(1));
         let first = (within_bytes * open.len() as u128 / length_bytes) as usize;
         let mut open = open.iter().cycle().skip(first).take(open.len());
         open.find(|zone| zones.contains(zone)).copied()

@@ -17,32 +17,32 @@ choices! {
 
 /// Upcoming arrivals of an open loop.
 #[derive(Clone, Debug)]
-pub(crate) struct Arrivals {
-    spacing: Spacing,
-    rate_iops: f64,
+pub(crate) struct ArrivalSchedule {
+    arrival_spacing: Spacing,
+    offered_rate_iops: f64,
     arrival_count: u64,
     /// Time of the next arrival since the start, in nanoseconds.
-    next_ns: f64,
-    start: Nanoseconds,
+    next_arrival_ns: f64,
+    start_time: Nanoseconds,
     random: RandomDraws,
 }
 
-const GAP_STREAM: u128 = 5;
+const INTERARRIVAL_STREAM: u128 = 5;
 
-impl Arrivals {
+impl ArrivalSchedule {
     /// Creates arrivals at `rate_iops` per second from `start` on, for a worker with this seed.
     pub(crate) fn new(rate_iops: u64, spacing: Spacing, (start, seed): (Nanoseconds, u64)) -> Self {
         let mut arrivals = Self {
-            spacing,
-            rate_iops: rate_iops as f64,
+            arrival_spacing: spacing,
+            offered_rate_iops: rate_iops as f64,
             arrival_count: 0,
-            next_ns: 0.0,
-            start,
-            random: RandomDraws::new(seed, GAP_STREAM),
+            next_arrival_ns: 0.0,
+            start_time: start,
+            random: RandomDraws::new(seed, INTERARRIVAL_STREAM),
         };
         // A Poisson process has no arrival at its start.
         if spacing == Spacing::Poisson {
-            arrivals.advance();
+            arrivals.advance_to_next();
         }
         arrivals
     }
@@ -50,18 +50,18 @@ impl Arrivals {
     /// Returns the time at which the next request arrives.
     #[inline]
     pub(crate) fn next_arrival(&self) -> Nanoseconds {
-        self.start + Nanoseconds(self.next_ns as u64)
+        self.start_time + Nanoseconds(self.next_arrival_ns as u64)
     }
 
     /// Moves on to the next arrival of the open loop.
     #[inline]
-    pub(crate) fn advance(&mut self) {
+    pub(crate) fn advance_to_next(&mut self) {
         self.arrival_count += 1;
-        self.next_ns = match self.spacing {
+        self.next_arrival_ns = match self.arrival_spacing {
             // Of the number, so that no rounding adds up.
-            Spacing::Constant => self.arrival_count as f64 * 1e9 / self.rate_iops,
+            Spacing::Constant => self.arrival_count as f64 * 1e9 / self.offered_rate_iops,
             Spacing::Poisson => {
-                self.next_ns + self.random.draw_exponential() * 1e9 / self.rate_iops
+                self.next_arrival_ns + self.random.draw_exponential() * 1e9 / self.offered_rate_iops
             }
         };
     }
@@ -72,10 +72,10 @@ mod tests {
     use super::*;
 
     fn times(rate_iops: u64, spacing: Spacing, count: usize) -> Vec<f64> {
-        let mut arrivals = Arrivals::new(rate_iops, spacing, (Nanoseconds(0), 1983));
+        let mut arrivals = ArrivalSchedule::new(rate_iops, spacing, (Nanoseconds(0), 1983));
         let next = |_| {
             let next = arrivals.next_arrival().0 as f64;
-            arrivals.advance();
+            arrivals.advance_to_next();
             next
         };
         (0..count).map(next).collect()

@@ -3,12 +3,12 @@
 //! The skewed distributions draw a *rank*: rank 0 is the most popular block. Ranks are scattered
 //! over the area, so that popular blocks are not neighbours, as fio does it.
 
-use crate::program::gcd;
+use crate::program::greatest_common_divisor;
 use crate::random::RandomDraws;
 
 /// Distribution of requests over the blocks of an area, as a user specifies it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Distribution {
+pub(crate) enum AccessDistribution {
     /// Uniform distribution over all blocks.
     Uniform,
     /// Zipf distribution: the block of rank k is drawn with probability proportional to
@@ -56,10 +56,10 @@ impl AccessZone {
 pub(crate) const ALLOWED_VALUES: &str =
     "uniform, zipf:1.1, pareto:0.2, normal:10, or zoned:60/10:30/20:10/70 (ACCESS%/RANGE%)";
 
-impl Distribution {
+impl AccessDistribution {
     /// Parses `uniform`, `zipf:THETA`, `pareto:H`, `normal:DEV` or `zoned:ACCESS/RANGE:...`.
     /// Returns `None` for any other text and for values out of range.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse_distribution(text: &str) -> Option<Self> {
         let (name, rest) = text.split_once(':').unwrap_or((text, ""));
         let number = || rest.parse::<f64>().ok().filter(|value| value.is_finite());
         match name {
@@ -78,8 +78,8 @@ impl Distribution {
         }
     }
 
-    /// Formats the distribution as text that [`Self::parse`] accepts.
-    pub(crate) fn format(&self) -> String {
+    /// Formats the distribution as text that [`Self::parse_distribution`] accepts.
+    pub(crate) fn format_distribution(&self) -> String {
         match self {
             Self::Uniform => "uniform".to_owned(),
             Self::Zipf { theta } => format!("zipf:{theta}"),
@@ -145,18 +145,20 @@ enum RankDistribution {
 
 impl BlockDraws {
     /// Creates the distribution for an area of `blocks` blocks, at least one.
-    pub(crate) fn new(distribution: &Distribution, blocks: u64) -> Self {
+    pub(crate) fn new(distribution: &AccessDistribution, blocks: u64) -> Self {
         let blocks = blocks.max(1);
         let ranks = match distribution {
-            Distribution::Uniform => RankDistribution::Uniform,
-            Distribution::Zipf { theta } => RankDistribution::Zipf(ZipfRanks::new(blocks, *theta)),
-            Distribution::Pareto { h } => RankDistribution::Pareto {
+            AccessDistribution::Uniform => RankDistribution::Uniform,
+            AccessDistribution::Zipf { theta } => {
+                RankDistribution::Zipf(ZipfRanks::new(blocks, *theta))
+            }
+            AccessDistribution::Pareto { h } => RankDistribution::Pareto {
                 power: libm::log(*h) / libm::log(1.0 - h),
             },
-            Distribution::Normal { deviation_percent } => RankDistribution::Normal {
+            AccessDistribution::Normal { deviation_percent } => RankDistribution::Normal {
                 deviation_blocks: blocks as f64 * deviation_percent / 100.0,
             },
-            Distribution::Zoned(zones) => RankDistribution::Zoned(zone_bounds(zones, blocks)),
+            AccessDistribution::Zoned(zones) => RankDistribution::Zoned(zone_bounds(zones, blocks)),
         };
         Self {
             block_count: blocks,
@@ -166,7 +168,7 @@ impl BlockDraws {
     }
 
     /// Creates the distribution with the most popular blocks side by side, from the first block on.
-    pub(crate) fn unscattered(distribution: &Distribution, blocks: u64) -> Self {
+    pub(crate) fn new_unscattered(distribution: &AccessDistribution, blocks: u64) -> Self {
         Self {
             scatter_factor: 1,
             ..Self::new(distribution, blocks)
@@ -179,14 +181,15 @@ impl BlockDraws {
         let rank = match &self.rank_distribution {
             RankDistribution::Uniform => return random.draw_below(self.block_count),
             RankDistribution::Zoned(zones) => {
-                let point = random.draw_unit();
+                let point = random.draw_unit_interval();
                 let zone = zones.iter().find(|(upto, ..)| point <= *upto);
                 let (_, first, blocks) = zone.or(zones.last()).expect("there is a zone");
                 return first + random.draw_below(*blocks);
             }
             RankDistribution::Zipf(zipf) => zipf.draw_rank(random),
             RankDistribution::Pareto { power } => {
-                ((self.block_count - 1) as f64 * libm::pow(random.draw_unit(), *power)) as u64
+                ((self.block_count - 1) as f64 * libm::pow(random.draw_unit_interval(), *power))
+                    as u64
             }
             RankDistribution::Normal { deviation_blocks } => loop {
                 let rank = self.block_count as f64 / 2.0 + deviation_blocks * random.draw_normal();
@@ -198,7 +201,6 @@ impl BlockDraws {
         self.block_of_rank(rank)
     }
 
-    /// Returns the block with a given popularity rank.
     #[inline]
     pub(crate) fn block_of_rank(&self, rank: u64) -> u64 {
         let scattered =
@@ -211,7 +213,7 @@ impl BlockDraws {
 fn find_scatter_factor(blocks: u64) -> u64 {
     let golden = (blocks as f64 * 0.618_033_988_749_895) as u64;
     (golden.max(1)..)
-        .find(|step| gcd(*step, blocks) == 1)
+        .find(|step| greatest_common_divisor(*step, blocks) == 1)
         .expect("a number that is coprime to another comes soon")
 }
 
@@ -235,7 +237,7 @@ fn zone_bounds(zones: &[AccessZone], blocks: u64) -> Vec<(f64, u64, u64)> {
 #[derive(Clone, Debug)]
 struct ZipfRanks {
     rank_count: f64,
-    theta: f64,
+    zipf_exponent: f64,
     /// Integral of the hat function at 1.5, less the mass of the first rank.
     integral_min: f64,
     /// Integral of the hat function at `rank_count` + 0.5.
@@ -248,38 +250,41 @@ impl ZipfRanks {
     fn new(ranks: u64, theta: f64) -> Self {
         let mut zipf = Self {
             rank_count: ranks as f64,
-            theta,
+            zipf_exponent: theta,
             integral_min: 0.0,
             integral_max: 0.0,
             acceptance_distance: 0.0,
         };
-        zipf.integral_min = zipf.integral(1.5) - 1.0;
-        zipf.integral_max = zipf.integral(ranks as f64 + 0.5);
-        zipf.acceptance_distance =
-            2.0 - zipf.inverse_integral(zipf.integral(2.5) - zipf.density(2.0));
+        zipf.integral_min = zipf.density_integral(1.5) - 1.0;
+        zipf.integral_max = zipf.density_integral(ranks as f64 + 0.5);
+        zipf.acceptance_distance = 2.0
+            - zipf.inverse_density_integral(zipf.density_integral(2.5) - zipf.power_density(2.0));
         zipf
     }
 
-    fn density(&self, x: f64) -> f64 {
-        libm::pow(x, -self.theta)
+    fn power_density(&self, x: f64) -> f64 {
+        libm::pow(x, -self.zipf_exponent)
     }
 
-    fn integral(&self, x: f64) -> f64 {
-        libm::pow(x, 1.0 - self.theta) / (1.0 - self.theta)
+    fn density_integral(&self, x: f64) -> f64 {
+        libm::pow(x, 1.0 - self.zipf_exponent) / (1.0 - self.zipf_exponent)
     }
 
-    fn inverse_integral(&self, area: f64) -> f64 {
-        libm::pow(area * (1.0 - self.theta), 1.0 / (1.0 - self.theta))
+    fn inverse_density_integral(&self, area: f64) -> f64 {
+        libm::pow(
+            area * (1.0 - self.zipf_exponent),
+            1.0 / (1.0 - self.zipf_exponent),
+        )
     }
 
     fn draw_rank(&self, random: &mut RandomDraws) -> u64 {
         loop {
-            let area =
-                self.integral_max + random.draw_unit() * (self.integral_min - self.integral_max);
-            let x = self.inverse_integral(area);
+            let area = self.integral_max
+                + random.draw_unit_interval() * (self.integral_min - self.integral_max);
+            let x = self.inverse_density_integral(area);
             let rank = libm::round(x).clamp(1.0, self.rank_count);
             if rank - x <= self.acceptance_distance
-                || area >= self.integral(rank + 0.5) - self.density(rank)
+                || area >= self.density_integral(rank + 0.5) - self.power_density(rank)
             {
                 return rank as u64 - 1;
             }
@@ -296,7 +301,10 @@ mod tests {
     /// How often each block comes in so many draws, most often first.
     fn counts(text: &str, blocks: u64, draws: u64) -> Vec<u64> {
         let mut random = RandomDraws::new(SEED, 9);
-        let drawn = BlockDraws::new(&Distribution::parse(text).unwrap(), blocks);
+        let drawn = BlockDraws::new(
+            &AccessDistribution::parse_distribution(text).unwrap(),
+            blocks,
+        );
         let mut counts = vec![0; blocks as usize];
         for _ in 0..draws {
             counts[drawn.draw_block(&mut random) as usize] += 1;
@@ -318,7 +326,12 @@ mod tests {
             "normal:10",
             "zoned:60/10:30/20:10/70",
         ] {
-            assert_eq!(Distribution::parse(text).unwrap().format(), text);
+            assert_eq!(
+                AccessDistribution::parse_distribution(text)
+                    .unwrap()
+                    .format_distribution(),
+                text
+            );
         }
         for text in [
             "",
@@ -334,7 +347,7 @@ mod tests {
             "uniform:2",
             "Zipf:1.2",
         ] {
-            assert_eq!(Distribution::parse(text), None, "{text}");
+            assert_eq!(AccessDistribution::parse_distribution(text), None, "{text}");
         }
     }
 

@@ -1,28 +1,27 @@
 //! Request generators, which choose the block of the area that the next request addresses.
 
 use super::LoadRequest;
-use super::distribution::{BlockDraws, Distribution};
+use super::distribution::{AccessDistribution, BlockDraws};
 use super::permutation::Permutation;
 use crate::parameter::SizeMix;
 use crate::random::RandomDraws;
 
 const REQUEST_STREAM: u128 = 4;
 
-/// Generator of requests at random offsets.
 #[derive(Clone, Debug)]
 pub(crate) struct RandomRequests<'a> {
-    sizes: &'a SizeMix,
-    total_weight: u64,
+    size_mix: &'a SizeMix,
+    size_weight_total: u64,
     write_share: f64,
     align_bytes: u64,
     area_start_bytes: u64,
-    offsets: OffsetOrder,
+    offset_order: OffsetOrder,
     random: RandomDraws,
 }
 
 #[derive(Clone, Debug)]
 enum OffsetOrder {
-    Random(BlockDraws),
+    RandomDraws(BlockDraws),
     /// Offsets that cover each block once before any block repeats, in another order in every
     /// round.
     EachBlockOnce {
@@ -35,7 +34,7 @@ enum OffsetOrder {
 
 /// Parameters of the choice of random offsets.
 pub(crate) struct RandomOffsetOptions<'a> {
-    pub(crate) distribution: &'a Distribution,
+    pub(crate) access_distribution: &'a AccessDistribution,
     pub(crate) each_block_once: bool,
     pub(crate) align_bytes: u64,
 }
@@ -49,10 +48,10 @@ impl<'a> RandomRequests<'a> {
         (first_bytes, area_bytes): (u64, u64),
         seed: u64,
     ) -> Self {
-        let room_bytes = area_bytes.saturating_sub(sizes.size_max());
+        let room_bytes = area_bytes.saturating_sub(sizes.size_bytes_max());
         let blocks = room_bytes / choice.align_bytes + 1;
         let places = match choice.each_block_once {
-            false => OffsetOrder::Random(BlockDraws::new(choice.distribution, blocks)),
+            false => OffsetOrder::RandomDraws(BlockDraws::new(choice.access_distribution, blocks)),
             true => OffsetOrder::EachBlockOnce {
                 order: Permutation::new(blocks, seed),
                 blocks,
@@ -61,23 +60,22 @@ impl<'a> RandomRequests<'a> {
             },
         };
         Self {
-            sizes,
-            total_weight: sizes.total_weight(),
+            size_mix: sizes,
+            size_weight_total: sizes.weight_total(),
             write_share,
             align_bytes: choice.align_bytes,
             area_start_bytes: first_bytes,
-            offsets: places,
+            offset_order: places,
             random: RandomDraws::new(seed, REQUEST_STREAM),
         }
     }
 
-    /// Returns the next random request.
     #[inline]
     pub(crate) fn draw_request(&mut self) -> LoadRequest {
-        let bytes = draw_size(self.sizes, self.total_weight, &mut self.random);
-        let write = draw_write(self.write_share, &mut self.random);
-        let block = match &mut self.offsets {
-            OffsetOrder::Random(blocks) => blocks.draw_block(&mut self.random),
+        let bytes = draw_size(self.size_mix, self.size_weight_total, &mut self.random);
+        let write = draw_is_write(self.write_share, &mut self.random);
+        let block = match &mut self.offset_order {
+            OffsetOrder::RandomDraws(blocks) => blocks.draw_block(&mut self.random),
             OffsetOrder::EachBlockOnce {
                 order,
                 blocks,
@@ -90,7 +88,7 @@ impl<'a> RandomRequests<'a> {
                     *order = Permutation::new(*blocks, *seed);
                 }
                 *next += 1;
-                order.number_at(*next - 1)
+                order.permuted_number(*next - 1)
             }
         };
         LoadRequest {
@@ -105,8 +103,8 @@ impl<'a> RandomRequests<'a> {
 /// and wrap around at its end.
 #[derive(Clone, Debug)]
 pub(crate) struct SequentialRequests<'a> {
-    sizes: &'a SizeMix,
-    total_weight: u64,
+    size_mix: &'a SizeMix,
+    size_weight_total: u64,
     write_share: f64,
     skip_bytes: u64,
     area_start_bytes: u64,
@@ -126,8 +124,8 @@ impl<'a> SequentialRequests<'a> {
         seed: u64,
     ) -> Self {
         Self {
-            sizes,
-            total_weight: sizes.total_weight(),
+            size_mix: sizes,
+            size_weight_total: sizes.weight_total(),
             write_share,
             skip_bytes,
             area_start_bytes: first_bytes,
@@ -137,11 +135,10 @@ impl<'a> SequentialRequests<'a> {
         }
     }
 
-    /// Returns the next sequential request.
     #[inline]
     pub(crate) fn draw_request(&mut self) -> LoadRequest {
-        let bytes = draw_size(self.sizes, self.total_weight, &mut self.random);
-        let write = draw_write(self.write_share, &mut self.random);
+        let bytes = draw_size(self.size_mix, self.size_weight_total, &mut self.random);
+        let write = draw_is_write(self.write_share, &mut self.random);
         let next_bytes = &mut self.next_bytes[usize::from(write)];
         if *next_bytes + u64::from(bytes) > self.area_end_bytes {
             *next_bytes = self.area_start_bytes;
@@ -160,14 +157,14 @@ impl<'a> SequentialRequests<'a> {
 fn draw_size(sizes: &SizeMix, total_weight: u64, random: &mut RandomDraws) -> u32 {
     let bytes = match sizes.only_size() {
         Some(bytes) => bytes,
-        None => sizes.size_at_weight(random.draw_below(total_weight)),
+        None => sizes.size_bytes_at_weight(random.draw_below(total_weight)),
     };
     bytes as u32
 }
 
 #[inline]
-fn draw_write(share: f64, random: &mut RandomDraws) -> bool {
-    share > 0.0 && (share >= 1.0 || random.draw_chance(share))
+fn draw_is_write(share: f64, random: &mut RandomDraws) -> bool {
+    share > 0.0 && (share >= 1.0 || random.draw_with_probability(share))
 }
 
 #[cfg(test)]
@@ -178,7 +175,7 @@ mod tests {
 
     fn random(sizes: &SizeMix, each_once: bool, area_bytes: u64) -> RandomRequests<'_> {
         let choice = RandomOffsetOptions {
-            distribution: &Distribution::Uniform,
+            access_distribution: &AccessDistribution::Uniform,
             each_block_once: each_once,
             align_bytes: 4096,
         };

@@ -1,7 +1,7 @@
 //! Timing of a worker's requests, and the end of its repetition.
 
-use super::arrivals::Arrivals;
-use super::{IssueSpan, Load};
+use super::arrivals::ArrivalSchedule;
+use super::{IssueSpan, LoadOptions};
 use crate::program::ProgramError;
 use crate::worker::Worker;
 use diskperf_system::System;
@@ -12,15 +12,15 @@ pub(crate) struct IssuePace {
     issue_span: IssueSpan,
     /// Bytes still to be issued. They count only if no time limit ends the repetition.
     bytes_to_issue: u64,
-    arrivals: Option<Arrivals>,
+    arrival_schedule: Option<ArrivalSchedule>,
 }
 
 impl IssuePace {
-    pub(crate) fn new(load: &Load, worker: &Worker, start: Nanoseconds) -> Self {
+    pub(crate) fn new(load: &LoadOptions, worker: &Worker, start: Nanoseconds) -> Self {
         Self {
             issue_span: IssueSpan::new(load, start),
             bytes_to_issue: worker.size_bytes,
-            arrivals: load.new_arrivals(start, worker),
+            arrival_schedule: load.new_arrival_schedule(start, worker),
         }
     }
 
@@ -42,13 +42,14 @@ impl IssuePace {
 
     /// Reports whether the worker issues no more requests.
     #[inline]
-    pub(crate) fn is_over(&self, now: Nanoseconds) -> bool {
-        match (self.issue_span.end, &self.arrivals) {
+    pub(crate) fn is_issue_over(&self, now: Nanoseconds) -> bool {
+        match (self.issue_span.issue_end, &self.arrival_schedule) {
             (None, _) => self.bytes_to_issue == 0,
             (Some(end), None) => now >= end,
             // What arrived before the end is served after it, but not for ever.
             (Some(end), Some(arrivals)) => {
-                arrivals.next_arrival() >= end || now >= end + end.since(self.issue_span.start)
+                arrivals.next_arrival() >= end
+                    || now >= end + end.since(self.issue_span.issue_start)
             }
         }
     }
@@ -56,18 +57,18 @@ impl IssuePace {
     /// Returns the arrival time of the next request that had arrived before the end and is never
     /// issued, or `None`.
     pub(crate) fn abandoned_arrival(&self) -> Option<Nanoseconds> {
-        let arrival = self.arrivals.as_ref()?.next_arrival();
-        (arrival < self.issue_span.end?).then_some(arrival)
+        let arrival = self.arrival_schedule.as_ref()?.next_arrival();
+        (arrival < self.issue_span.issue_end?).then_some(arrival)
     }
 
     /// Returns `Some` if a request may be issued now. The inner value is its arrival time in an
     /// open loop.
     #[inline]
-    pub(crate) fn next_issue(&self, now: Nanoseconds) -> Option<Option<Nanoseconds>> {
-        if self.is_over(now) {
+    pub(crate) fn next_issue_time(&self, now: Nanoseconds) -> Option<Option<Nanoseconds>> {
+        if self.is_issue_over(now) {
             return None;
         }
-        match &self.arrivals {
+        match &self.arrival_schedule {
             None => Some(None),
             Some(arrivals) => {
                 (arrivals.next_arrival() <= now).then(|| Some(arrivals.next_arrival()))
@@ -78,17 +79,17 @@ impl IssuePace {
     #[inline]
     pub(crate) fn count_issued(&mut self, bytes: u64) {
         self.bytes_to_issue = self.bytes_to_issue.saturating_sub(bytes);
-        if let Some(arrivals) = &mut self.arrivals {
-            arrivals.advance();
+        if let Some(arrivals) = &mut self.arrival_schedule {
+            arrivals.advance_to_next();
         }
     }
 
     /// Returns the time at which the worker must act next, even without a completion, or `None` if
     /// nothing is due.
     #[inline]
-    pub(crate) fn next_due(&self, now: Nanoseconds) -> Option<Nanoseconds> {
-        let arrival = match &self.arrivals {
-            Some(arrivals) if !self.is_over(now) => Some(arrivals.next_arrival()),
+    pub(crate) fn next_due_time(&self, now: Nanoseconds) -> Option<Nanoseconds> {
+        let arrival = match &self.arrival_schedule {
+            Some(arrivals) if !self.is_issue_over(now) => Some(arrivals.next_arrival()),
             Some(_) | None => None,
         };
         match (arrival, self.issue_span.ramp_end) {

@@ -1,24 +1,24 @@
 use super::*;
-use crate::company::Company;
+use crate::company::WorkerGroupMember;
 
 #[test]
 fn every_program_is_there_and_takes_its_own_values_back() {
-    for (name, _) in Program::all() {
-        let mut program = Program::named(name).unwrap_or_else(|| panic!("{name}"));
-        for parameter in program.parameters() {
+    for (name, _) in Program::list_programs() {
+        let mut program = Program::from_name(name).unwrap_or_else(|| panic!("{name}"));
+        for parameter in program.list_parameters() {
             program
-                .set(parameter.name, &parameter.value)
+                .set_parameter(parameter.parameter_name, &parameter.value)
                 .unwrap_or_else(|error| panic!("{error}"));
         }
-        assert_eq!(Some(program), Program::named(name));
+        assert_eq!(Some(program), Program::from_name(name));
     }
 }
 
 #[test]
 fn wrong_parameters_say_what_is_right() {
     let message = |name: &str, key: &str, value: &str| {
-        let mut program = Program::named(name).unwrap();
-        program.set(key, value).unwrap_err().to_string()
+        let mut program = Program::from_name(name).unwrap();
+        program.set_parameter(key, value).unwrap_err().to_string()
     };
     for (program, key, value, expected) in [
         (
@@ -52,20 +52,24 @@ fn wrong_parameters_say_what_is_right() {
 
 #[test]
 fn every_parameter_of_bytes_takes_a_size() {
-    for (name, _) in Program::all() {
-        let mut program = Program::named(name).unwrap();
-        let of_bytes = |parameter: &Parameter| parameter.name.ends_with("_bytes");
-        for parameter in program.parameters().into_iter().filter(of_bytes) {
-            assert_eq!(program.set(parameter.name, "1M"), Ok(()), "{name}");
+    for (name, _) in Program::list_programs() {
+        let mut program = Program::from_name(name).unwrap();
+        let of_bytes = |parameter: &Parameter| parameter.parameter_name.ends_with("_bytes");
+        for parameter in program.list_parameters().into_iter().filter(of_bytes) {
+            assert_eq!(
+                program.set_parameter(parameter.parameter_name, "1M"),
+                Ok(()),
+                "{name}"
+            );
             let values = program.parameter_values();
-            assert_eq!(values[parameter.name], "1048576", "{name}");
+            assert_eq!(values[parameter.parameter_name], "1048576", "{name}");
         }
     }
 }
 
 #[test]
 fn sizes_that_do_not_fit_are_refused() {
-    let program = Program::named("read_8192").unwrap();
+    let program = Program::from_name("read_8192").unwrap();
     for (size, expected) in [
         (
             0,
@@ -80,29 +84,35 @@ fn sizes_that_do_not_fit_are_refused() {
             "read_8192: the size of 20000 bytes is not a multiple of the call of 8192; --size 16384 is the nearest below",
         ),
     ] {
-        assert_eq!(program.check(size).unwrap_err().to_string(), expected);
+        assert_eq!(
+            program.check_parameters(size).unwrap_err().to_string(),
+            expected
+        );
     }
-    assert_eq!(program.check(8 << 20), Ok(()));
+    assert_eq!(program.check_parameters(8 << 20), Ok(()));
 }
 
 /// What tree programs do with their buffer is not one call's worth.
 #[test]
 fn a_short_buffer_is_the_start_of_the_long_one_and_holds_a_call() {
     let worker = Worker {
-        index: 0,
-        drive: 0,
+        worker_index: 0,
+        drive_index: 0,
         medium: Medium::Directory,
-        folder: "",
-        other: None,
+        file_folder: "",
+        second_target: None,
         size_bytes: 8 << 20,
-        direct: false,
-        seed: 1983,
-        think: Nanoseconds::ZERO,
-        company: Company::default(),
+        direct_io: false,
+        random_seed: 1983,
+        think_time: Nanoseconds::ZERO,
+        worker_group: WorkerGroupMember::default(),
     };
-    for (name, _) in Program::all() {
-        let program = Program::named(name).unwrap();
-        let (long, short) = (program.buffer(&worker), program.short_buffer(&worker));
+    for (name, _) in Program::list_programs() {
+        let program = Program::from_name(name).unwrap();
+        let (long, short) = (
+            program.new_buffer(&worker),
+            program.new_short_buffer(&worker),
+        );
         let whole =
             program.properties().works_on_tree || long.len() == program.buffer_bytes() as usize;
         assert!(short.len() as u64 >= program.call_bytes(), "{name}");
@@ -115,6 +125,6 @@ fn a_short_buffer_is_the_start_of_the_long_one_and_holds_a_call() {
 fn names_that_begin_with_what_was_typed_are_nearest() {
     let known = ["vme", "nvme-tlc", "bare-nvme-tlc", "random"];
     for (typed, near) in [("nvme", "nvme-tlc"), ("vme", "vme"), ("radnom", "random")] {
-        assert_eq!(nearest(typed, known).as_deref(), Some(near), "{typed}");
+        assert_eq!(nearest_name(typed, known).as_deref(), Some(near), "{typed}");
     }
 }

@@ -1,26 +1,30 @@
 //! Program `copy`: `dd` with one block size, from a file to nothing, to another file of the same
 //! file system, or to a file of another file system (Zachariassen 1987).
 
-use crate::blocks::{create, ensure_file, read_block, remove_file, seek_to, write_block};
+use crate::blocks::{
+    create_empty_file, ensure_file, read_block, remove_file, seek_to_offset, write_block,
+};
 use crate::load::YesNo;
 use crate::parameter::{ParameterField, ParameterValue, choices};
-use crate::pattern::{Pattern, PhaseFuture, ProgramEntry, ProgramProperties, RunContext};
-use crate::program::{Input, ProgramError, gcd};
+use crate::pattern::{
+    AccessPattern, PhaseFuture, ProgramEntry, ProgramProperties, SystemAndWorker,
+};
+use crate::program::{InputFile, ProgramError, greatest_common_divisor};
 use crate::verify::copies::{CopiedFile, CopyComparison};
 use crate::verify::verify_field;
-use crate::worker::{Medium, Other, Worker};
-use diskperf_system::{Buffer, File, Open, System};
+use crate::worker::{Medium, SecondTarget, Worker};
+use diskperf_system::{Buffer, File, OpenOptions, System};
 use diskperf_timeline::Nanoseconds;
 
 pub(crate) const PROGRAMS: &[ProgramEntry] = &[ProgramEntry {
     name: "copy",
     summary: "dd: copies a file to nowhere, to another file, or to another file system (1987)",
-    files_name: "bigfile",
+    file_set_name: "bigfile",
     new_pattern: || {
         Box::new(CopyProgram {
             destination: Destination::Null,
             call_bytes: 8192,
-            verify: YesNo::No,
+            verify_copies: YesNo::No,
         })
     },
 }];
@@ -29,7 +33,7 @@ pub(crate) const PROGRAMS: &[ProgramEntry] = &[ProgramEntry {
 struct CopyProgram {
     destination: Destination,
     call_bytes: u64,
-    verify: YesNo,
+    verify_copies: YesNo,
 }
 
 choices! {
@@ -44,34 +48,34 @@ choices! {
     }
 }
 
-impl Pattern for CopyProgram {
-    fn fields(&mut self) -> Vec<ParameterField<'_>> {
+impl AccessPattern for CopyProgram {
+    fn parameter_fields(&mut self) -> Vec<ParameterField<'_>> {
         vec![
             ParameterField {
                 name: "destination",
-                meaning: "destination of the copied data",
-                value: ParameterValue::Choice(&mut self.destination),
+                description: "destination of the copied data",
+                value: ParameterValue::NamedChoice(&mut self.destination),
             },
-            ParameterField::call_bytes(
+            ParameterField::new_call_bytes(
                 &mut self.call_bytes,
                 "bytes per read call and per write call",
             ),
-            verify_field(&mut self.verify),
+            verify_field(&mut self.verify_copies),
         ]
     }
 
-    fn properties(&self) -> ProgramProperties {
+    fn program_properties(&self) -> ProgramProperties {
         ProgramProperties {
             accepts_any_size: true,
             pass_count: 2,
             writes_target: self.destination == Destination::Same,
             needs_second_target: self.destination == Destination::Other,
-            ..ProgramProperties::for_reads(self.call_bytes)
+            ..ProgramProperties::new_for_reads(self.call_bytes)
         }
     }
 
     fn unit_bytes(&self, size_bytes: u64) -> u64 {
-        gcd(self.call_bytes, size_bytes)
+        greatest_common_divisor(self.call_bytes, size_bytes)
     }
 
     fn file_bytes(&self, size_bytes: u64) -> u64 {
@@ -85,11 +89,14 @@ impl Pattern for CopyProgram {
         size_bytes
     }
 
-    fn inputs(&self, worker: &Worker) -> Vec<Input> {
-        vec![Input::read(Self::input_path(worker), worker.size_bytes)]
+    fn input_files(&self, worker: &Worker) -> Vec<InputFile> {
+        vec![InputFile::new_read(
+            Self::input_path(worker),
+            worker.size_bytes,
+        )]
     }
 
-    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
+    fn prepare_target<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         Box::pin(async move {
             ensure_file(system, worker, &Self::input_path(worker), worker.size_bytes).await?;
             match self.output_path(worker) {
@@ -99,15 +106,15 @@ impl Pattern for CopyProgram {
         })
     }
 
-    fn run<'a>(
+    fn run_timed_part<'a>(
         &'a self,
-        (system, worker): RunContext<'a>,
+        (system, worker): SystemAndWorker<'a>,
         buffer: &'a mut Buffer,
     ) -> PhaseFuture<'a> {
         Box::pin(async move {
             let source = Self::input_path(worker);
             let source = system
-                .open(&source, Open::READ.direct(worker.direct))
+                .open(&source, OpenOptions::READ.with_direct(worker.direct_io))
                 .await?;
             let destination = self.open_destination(system, worker).await?;
             let block = &mut buffer[..self.call_bytes as usize];
@@ -117,7 +124,7 @@ impl Pattern for CopyProgram {
                 let length = block.len().min(left_bytes as usize);
                 let block = &mut block[..length];
                 read_block(system, source, block, Nanoseconds::ZERO).await?;
-                write_block(system, destination, &*block, worker.think).await?;
+                write_block(system, destination, &*block, worker.think_time).await?;
                 left_bytes -= length as u64;
             }
             self.verify_copy((system, worker), destination).await
@@ -137,10 +144,15 @@ impl CopyProgram {
             Destination::Null => None,
             Destination::Same => Some(worker.file_path("bigfile.new")),
             Destination::Other => {
-                let Other { number, medium } = worker.other?;
-                let folder = worker.folder;
+                let SecondTarget {
+                    drive_number: number,
+                    medium,
+                } = worker.second_target?;
+                let folder = worker.file_folder;
                 Some(match medium {
-                    Medium::Directory => format!("/mnt{number}/{folder}bigfile{}", worker.drive),
+                    Medium::Directory => {
+                        format!("/mnt{number}/{folder}bigfile{}", worker.drive_index)
+                    }
                     Medium::Device | Medium::File => format!("/dev/drive{number}"),
                 })
             }
@@ -148,7 +160,7 @@ impl CopyProgram {
     }
 
     fn output_medium(&self, worker: &Worker) -> Medium {
-        match (self.destination, worker.other) {
+        match (self.destination, worker.second_target) {
             (Destination::Other, Some(other)) => other.medium,
             (Destination::Other, None) => Medium::Directory,
             (Destination::Null | Destination::Same, _) => worker.medium,
@@ -161,7 +173,7 @@ impl CopyProgram {
         (system, worker): (&mut System, &Worker),
         destination: File,
     ) -> Result<(), ProgramError> {
-        if self.verify == YesNo::No {
+        if self.verify_copies == YesNo::No {
             return Ok(());
         }
         let copied = match self.output_path(worker) {
@@ -174,7 +186,7 @@ impl CopyProgram {
             }),
         };
         let block_bytes = self.call_bytes;
-        CopyComparison::run((system, worker), copied.as_slice(), block_bytes).await
+        CopyComparison::run_comparison((system, worker), copied.as_slice(), block_bytes).await
     }
 
     /// Returns the offset of the copy in bytes: half the device for a copy within one device, else
@@ -189,7 +201,7 @@ impl CopyProgram {
         if medium == Medium::Directory || self.destination != Destination::Same {
             return Ok(0);
         }
-        let half = system.length(destination).await? / 2;
+        let half = system.file_length(destination).await? / 2;
         Ok(half - half % self.call_bytes)
     }
 
@@ -201,15 +213,15 @@ impl CopyProgram {
         match self.output_path(worker) {
             Some(path) => {
                 let medium = self.output_medium(worker);
-                let file = create(system, medium, &path, worker.direct).await?;
+                let file = create_empty_file(system, medium, &path, worker.direct_io).await?;
                 match self.copy_start_bytes(system, worker, file).await? {
                     0 => {}
-                    start_bytes => seek_to(system, file, start_bytes).await?,
+                    start_bytes => seek_to_offset(system, file, start_bytes).await?,
                 }
                 Ok(file)
             }
             None if self.destination == Destination::Null => {
-                Ok(system.open("/dev/null", Open::WRITE).await?)
+                Ok(system.open("/dev/null", OpenOptions::WRITE).await?)
             }
             None => Err(ProgramError::NoSecondFilesystem),
         }

@@ -11,13 +11,15 @@ mod restore;
 
 use crate::load::YesNo;
 use crate::parameter::{ParameterField, ParameterValue, choices};
-use crate::pattern::{Pattern, PhaseFuture, ProgramEntry, ProgramProperties, RunContext};
-use crate::program::{Input, ProgramError};
+use crate::pattern::{
+    AccessPattern, PhaseFuture, ProgramEntry, ProgramProperties, SystemAndWorker,
+};
+use crate::program::{InputFile, ProgramError};
 use crate::verify::copies::{CopiedFile, CopyComparison};
 use crate::verify::verify_field;
 use crate::worker::{Medium, PipeEnd, Worker};
 use crate::workload::populate::{self, seed_field};
-use crate::workload::tape::TAPE_BYTES;
+use crate::workload::tape::TAPE_BLOCK_BYTES;
 use crate::workload::tree::{self, TREE_NAME, Tree};
 use diskperf_system::{Buffer, Errno, System};
 use diskperf_timeline::WorkerMeasure;
@@ -26,7 +28,7 @@ use dump::DumpPlan;
 pub(crate) const PROGRAMS: &[ProgramEntry] = &[ProgramEntry {
     name: "dump_restore",
     summary: "dump | restore: two processes copy a directory tree through a pipe (1987)",
-    files_name: TREE_NAME,
+    file_set_name: TREE_NAME,
     new_pattern: || Box::new(DumpRestore::default()),
 }];
 
@@ -34,8 +36,7 @@ pub(crate) const PROGRAMS: &[ProgramEntry] = &[ProgramEntry {
 struct DumpRestore {
     destination: Destination,
     tree_seed: u64,
-    verify: YesNo,
-    /// Result of the survey of the dumping process.
+    verify_files: YesNo,
     surveyed_dump: Option<DumpPlan>,
 }
 
@@ -44,7 +45,7 @@ impl Default for DumpRestore {
         Self {
             destination: Destination::Same,
             tree_seed: 1,
-            verify: YesNo::No,
+            verify_files: YesNo::No,
             surveyed_dump: None,
         }
     }
@@ -60,20 +61,20 @@ choices! {
     }
 }
 
-impl Pattern for DumpRestore {
-    fn fields(&mut self) -> Vec<ParameterField<'_>> {
+impl AccessPattern for DumpRestore {
+    fn parameter_fields(&mut self) -> Vec<ParameterField<'_>> {
         vec![
             ParameterField {
                 name: "destination",
-                meaning: "file system on which the tree is restored",
-                value: ParameterValue::Choice(&mut self.destination),
+                description: "file system on which the tree is restored",
+                value: ParameterValue::NamedChoice(&mut self.destination),
             },
             seed_field(&mut self.tree_seed),
-            verify_field(&mut self.verify),
+            verify_field(&mut self.verify_files),
         ]
     }
 
-    fn properties(&self) -> ProgramProperties {
+    fn program_properties(&self) -> ProgramProperties {
         ProgramProperties {
             works_on_tree: true,
             dump_unit_bytes: Some(dump::SECTOR_BYTES as u64),
@@ -81,10 +82,10 @@ impl Pattern for DumpRestore {
             // One that dumps, one that restores.
             worker_count: 2,
             is_piped: true,
-            media: &[Medium::Directory],
+            supported_media: &[Medium::Directory],
             needs_second_target: self.destination == Destination::Other,
             // A call is a write to the pipe.
-            ..ProgramProperties::for_writes(TAPE_BYTES as u64)
+            ..ProgramProperties::new_for_writes(TAPE_BLOCK_BYTES as u64)
         }
     }
 
@@ -106,14 +107,14 @@ impl Pattern for DumpRestore {
     }
 
     /// Returns the files that are dumped. The restoring process has no input files.
-    fn inputs(&self, worker: &Worker) -> Vec<Input> {
+    fn input_files(&self, worker: &Worker) -> Vec<InputFile> {
         if worker.pipe_end() == PipeEnd::Read {
             return Vec::new();
         }
         let (top, tree) = (populate::top_path(worker), self.new_tree(worker));
-        let files = tree.files();
+        let files = tree.iter_files();
         files
-            .map(|(path, file)| Input::read(format!("{top}/{path}"), file.size_bytes))
+            .map(|(path, file)| InputFile::new_read(format!("{top}/{path}"), file.size_bytes))
             .collect()
     }
 
@@ -127,7 +128,7 @@ impl Pattern for DumpRestore {
     }
 
     /// Makes the tree, and an empty directory for the restored files.
-    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
+    fn prepare_target<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         Box::pin(async move {
             if worker.pipe_end() == PipeEnd::Write {
                 return populate::ensure_tree(system, worker, self.tree_seed).await;
@@ -144,35 +145,40 @@ impl Pattern for DumpRestore {
         })
     }
 
-    fn survey<'a>(&'a mut self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
+    fn survey_target<'a>(
+        &'a mut self,
+        system: &'a mut System,
+        worker: &'a Worker,
+    ) -> PhaseFuture<'a> {
         Box::pin(async move {
             if worker.pipe_end() == PipeEnd::Write {
-                self.surveyed_dump =
-                    Some(DumpPlan::survey(system, worker, || self.new_tree(worker))?);
+                self.surveyed_dump = Some(DumpPlan::survey_filesystem(system, worker, || {
+                    self.new_tree(worker)
+                })?);
             }
             Ok(())
         })
     }
 
-    fn run<'a>(
+    fn run_timed_part<'a>(
         &'a self,
-        (system, worker): RunContext<'a>,
+        (system, worker): SystemAndWorker<'a>,
         buffer: &'a mut Buffer,
     ) -> PhaseFuture<'a> {
         Box::pin(async move {
-            let pipe = system.pipe_end(0).await?;
+            let pipe = system.open_pipe_end(0).await?;
             match worker.pipe_end() {
                 PipeEnd::Write => {
                     let dump = self
                         .surveyed_dump
                         .as_ref()
                         .expect("the survey found what to dump");
-                    dump.run(system, worker, (pipe, buffer)).await
+                    dump.run_dump(system, worker, (pipe, buffer)).await
                 }
                 PipeEnd::Read => {
                     let top = self.restored_path(worker)?;
-                    restore::run(system, &top, (pipe, buffer)).await?;
-                    match self.verify {
+                    restore::run_restore(system, &top, (pipe, buffer)).await?;
+                    match self.verify_files {
                         YesNo::Yes => self.verify_restored((system, worker), &top).await,
                         YesNo::No => Ok(()),
                     }
@@ -193,14 +199,14 @@ impl DumpRestore {
         restored: &str,
     ) -> Result<(), ProgramError> {
         let (top, tree) = (populate::top_path(place.1), self.new_tree(place.1));
-        let copied = tree.files().map(|(path, file)| CopiedFile {
+        let copied = tree.iter_files().map(|(path, file)| CopiedFile {
             source_path: format!("{top}/{path}"),
             copy_path: format!("{restored}/{path}"),
             copy_offset_bytes: 0,
             bytes: file.size_bytes,
         });
         let copied: Vec<CopiedFile> = copied.collect();
-        CopyComparison::run(place, &copied, populate::CALL_BYTES).await
+        CopyComparison::run_comparison(place, &copied, populate::TREE_CALL_BYTES).await
     }
 
     /// Returns the directory into which the tree is restored.
@@ -209,10 +215,14 @@ impl DumpRestore {
             Destination::Same => Ok(worker.file_path("restored")),
             Destination::Other => {
                 let other = worker
-                    .other
+                    .second_target
                     .filter(|other| other.medium == Medium::Directory);
-                let mount = other.ok_or(ProgramError::NoSecondFilesystem)?.number;
-                let Worker { folder, drive, .. } = worker;
+                let mount = other.ok_or(ProgramError::NoSecondFilesystem)?.drive_number;
+                let Worker {
+                    file_folder: folder,
+                    drive_index: drive,
+                    ..
+                } = worker;
                 Ok(format!("/mnt{mount}/{folder}restored{drive}"))
             }
         }

@@ -6,15 +6,17 @@
 //! The phases follow each other, each over all files. The result of a phase that is left out is
 //! prepared before the clock starts.
 
-use crate::blocks::{pause, write_block};
+use crate::blocks::{pause_for_think_time, write_block};
 use crate::load::{YesNo, new_field};
 use crate::parameter::{NameSubset, ParameterField, ParameterValue, choices};
-use crate::pattern::{Pattern, PhaseFuture, ProgramEntry, ProgramProperties, RunContext};
+use crate::pattern::{
+    AccessPattern, PhaseFuture, ProgramEntry, ProgramProperties, SystemAndWorker,
+};
 use crate::program::ProgramError;
 use crate::verify::calls::CallVerifier;
 use crate::verify::verify_field;
 use crate::worker::{Medium, Worker};
-use diskperf_system::{Buffer, Errno, File, NameCall, Open, System};
+use diskperf_system::{Buffer, Errno, File, NameCall, OpenOptions, System};
 use diskperf_timeline::units::{GIB, MIB};
 use diskperf_timeline::{Nanoseconds, WorkerMeasure};
 
@@ -22,8 +24,8 @@ pub(crate) const PROGRAMS: &[ProgramEntry] = &[ProgramEntry {
     name: "metadata",
     summary: "creates, stats, renames and removes many small files, with syncs of files and \
     directories",
-    files_name: "metadata",
-    new_pattern: || Box::new(Metadata::default()),
+    file_set_name: "metadata",
+    new_pattern: || Box::new(MetadataProgram::default()),
 }];
 
 choices! {
@@ -40,39 +42,39 @@ choices! {
 
 /// Phase of the program: an operation on all files, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum MetadataPhase {
     Create,
     Stat,
     Rename,
     Unlink,
 }
 
-impl Phase {
-    const ALL: [Self; 4] = [Self::Create, Self::Stat, Self::Rename, Self::Unlink];
-    const NAMES: &'static [&'static str] = &["create", "stat", "rename", "unlink"];
+impl MetadataPhase {
+    const ALL_PHASES: [Self; 4] = [Self::Create, Self::Stat, Self::Rename, Self::Unlink];
+    const PHASE_NAMES: &'static [&'static str] = &["create", "stat", "rename", "unlink"];
 }
 
 #[derive(Clone, Debug)]
-struct Metadata {
-    workers: u64,
-    files: u64,
-    directories: u64,
+struct MetadataProgram {
+    worker_count: u64,
+    file_count_per_worker: u64,
+    directory_count: u64,
     file_bytes: u64,
     fsync_mode: Fsync,
-    phases: NameSubset,
-    verify: YesNo,
+    selected_phases: NameSubset,
+    verify_files: YesNo,
 }
 
-impl Default for Metadata {
+impl Default for MetadataProgram {
     fn default() -> Self {
         Self {
-            workers: 1,
-            files: 1000,
-            directories: 10,
+            worker_count: 1,
+            file_count_per_worker: 1000,
+            directory_count: 10,
             file_bytes: 4096,
             fsync_mode: Fsync::FileAndDirectory,
-            phases: NameSubset::all(Phase::NAMES),
-            verify: YesNo::No,
+            selected_phases: NameSubset::select_all(MetadataPhase::PHASE_NAMES),
+            verify_files: YesNo::No,
         }
     }
 }
@@ -85,87 +87,87 @@ const INODE_AND_NAME_BYTES: u64 = 512;
 /// Block size to which file sizes are rounded up when the needed space is estimated, in bytes.
 const BLOCK_BYTES: u64 = 4096;
 
-impl Pattern for Metadata {
-    fn fields(&mut self) -> Vec<ParameterField<'_>> {
+impl AccessPattern for MetadataProgram {
+    fn parameter_fields(&mut self) -> Vec<ParameterField<'_>> {
         vec![
             new_field(
                 "workers",
                 "workers per drive, each with its own files",
-                ParameterValue::Count(&mut self.workers, 1, 1024),
+                ParameterValue::Count(&mut self.worker_count, 1, 1024),
             ),
             new_field(
                 "files",
                 "files per worker; a --size determines their number instead",
-                ParameterValue::Count(&mut self.files, 1, 100_000_000),
+                ParameterValue::Count(&mut self.file_count_per_worker, 1, 100_000_000),
             ),
             new_field(
                 "directories",
                 "directories over which the files are spread",
-                ParameterValue::Count(&mut self.directories, 1, 1_000_000),
+                ParameterValue::Count(&mut self.directory_count, 1, 1_000_000),
             ),
             new_field(
                 "file_bytes",
                 "bytes per file, in one write; 0: empty files",
-                ParameterValue::Bytes(&mut self.file_bytes, 0, 64 * MIB),
+                ParameterValue::ByteCount(&mut self.file_bytes, 0, 64 * MIB),
             ),
             new_field(
                 "fsync",
                 "objects that are made durable after each operation",
-                ParameterValue::Choice(&mut self.fsync_mode),
+                ParameterValue::NamedChoice(&mut self.fsync_mode),
             ),
             new_field(
                 "phases",
                 "operations on all files that are timed, in this order",
-                ParameterValue::Subset(&mut self.phases),
+                ParameterValue::NameSubset(&mut self.selected_phases),
             ),
-            verify_field(&mut self.verify),
+            verify_field(&mut self.verify_files),
         ]
     }
 
     fn default_bytes(&self) -> Option<u64> {
-        Some(self.files * self.counted_file_bytes())
+        Some(self.file_count_per_worker * self.counted_file_bytes())
     }
 
-    fn properties(&self) -> ProgramProperties {
-        let own_bytes = self.files * self.counted_file_bytes();
+    fn program_properties(&self) -> ProgramProperties {
+        let own_bytes = self.file_count_per_worker * self.counted_file_bytes();
         ProgramProperties {
             accepts_any_size: true,
-            worker_count: self.workers as u32,
-            media: &[Medium::Directory],
-            renames_files: self.has_phase(Phase::Rename),
+            worker_count: self.worker_count as u32,
+            supported_media: &[Medium::Directory],
+            renames_files: self.has_phase(MetadataPhase::Rename),
             syncs_directory_entries: self.fsync_mode != Fsync::None,
             size_bytes_range: (own_bytes, own_bytes.max(GIB)),
-            ..ProgramProperties::for_writes(self.counted_file_bytes())
+            ..ProgramProperties::new_for_writes(self.counted_file_bytes())
         }
     }
 
     fn validation_error(&self) -> Option<String> {
-        if self.verify == YesNo::Yes
-            && self.has_phase(Phase::Unlink)
-            && self.has_phase(Phase::Create)
+        if self.verify_files == YesNo::Yes
+            && self.has_phase(MetadataPhase::Unlink)
+            && self.has_phase(MetadataPhase::Create)
         {
             return Some(
                 "files that are removed cannot be read back; give program.phases=create+stat+rename"
                     .to_owned(),
             );
         }
-        (self.directories > self.files).then(|| {
+        (self.directory_count > self.file_count_per_worker).then(|| {
             format!(
                 "some of the {} directories would stay empty with {} files; give fewer \
                  directories or more files",
-                self.directories, self.files
+                self.directory_count, self.file_count_per_worker
             )
         })
     }
 
     fn file_bytes(&self, size_bytes: u64) -> u64 {
         let each = self.file_bytes.next_multiple_of(BLOCK_BYTES) + INODE_AND_NAME_BYTES;
-        let directories = self.directories * BLOCK_BYTES;
-        (self.file_count(size_bytes) * each + directories) * self.workers
+        let directories = self.directory_count * BLOCK_BYTES;
+        (self.file_count(size_bytes) * each + directories) * self.worker_count
     }
 
     fn prepared_bytes(&self, size_bytes: u64) -> u64 {
-        match self.has_phase(Phase::Create) {
+        match self.has_phase(MetadataPhase::Create) {
             true => 0,
             false => self.file_bytes(size_bytes),
         }
@@ -175,16 +177,19 @@ impl Pattern for Metadata {
         measure.written_bytes
     }
 
-    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
+    fn prepare_target<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         Box::pin(async move {
             let tree = MetadataTree::new(self, worker);
             if tree.make_directories(system).await? {
                 tree.remove_files(system).await?;
             }
-            if !self.has_phase(Phase::Create) {
-                let data = crate::blocks::new_data_buffer(self.counted_file_bytes(), worker.seed);
+            if !self.has_phase(MetadataPhase::Create) {
+                let data =
+                    crate::blocks::new_data_buffer(self.counted_file_bytes(), worker.random_seed);
                 for number in 0..tree.file_count {
-                    let file = system.open(&tree.file_path(number), Open::CREATE).await?;
+                    let file = system
+                        .open(&tree.file_path(number), OpenOptions::CREATE)
+                        .await?;
                     let data = &data[..self.file_bytes as usize];
                     write_block(system, file, data, Nanoseconds::ZERO).await?;
                     system.fsync(file).await?;
@@ -195,41 +200,44 @@ impl Pattern for Metadata {
         })
     }
 
-    fn run<'a>(
+    fn run_timed_part<'a>(
         &'a self,
-        (system, worker): RunContext<'a>,
+        (system, worker): SystemAndWorker<'a>,
         buffer: &'a mut Buffer,
     ) -> PhaseFuture<'a> {
         Box::pin(async move {
-            system.count_calls(SAMPLE_INTERVAL);
+            system.begin_name_call_series(SAMPLE_INTERVAL);
             let tree = MetadataTree::new(self, worker);
             let data = &buffer[..self.file_bytes as usize];
-            let mut verifier =
-                CallVerifier::new(self.verify, (&*system, worker), self.counted_file_bytes());
-            for phase in Phase::ALL
+            let mut verifier = CallVerifier::new(
+                self.verify_files,
+                (&*system, worker),
+                self.counted_file_bytes(),
+            );
+            for phase in MetadataPhase::ALL_PHASES
                 .into_iter()
                 .filter(|phase| self.has_phase(*phase))
             {
                 for directory in 0..tree.directory_count {
                     let names = match self.fsync_mode {
-                        Fsync::FileAndDirectory if phase != Phase::Stat => Some(
+                        Fsync::FileAndDirectory if phase != MetadataPhase::Stat => Some(
                             system
-                                .open(&tree.directory_path(directory), Open::READ)
+                                .open(&tree.directory_path(directory), OpenOptions::READ)
                                 .await?,
                         ),
                         _ => None,
                     };
                     for number in tree.files_in_directory(directory) {
                         let contents = match &mut verifier {
-                            Some(verifier) => FileContents::Verified(verifier),
-                            None => FileContents::Constant(data),
+                            Some(verifier) => FileContents::VerifiedData(verifier),
+                            None => FileContents::ConstantData(data),
                         };
                         self.do_operation((system, &tree), (phase, number), contents)
                             .await?;
                         if let Some(names) = names {
                             sync_file(system, names).await?;
                         }
-                        pause(system, worker.think).await?;
+                        pause_for_think_time(system, worker.think_time).await?;
                     }
                     if let Some(names) = names {
                         system.close(names).await?;
@@ -244,9 +252,9 @@ impl Pattern for Metadata {
     }
 }
 
-impl Metadata {
-    fn has_phase(&self, phase: Phase) -> bool {
-        self.phases.is_selected(phase as usize)
+impl MetadataProgram {
+    fn has_phase(&self, phase: MetadataPhase) -> bool {
+        self.selected_phases.is_selected(phase as usize)
     }
 
     /// Returns the bytes for which a file counts in a size. Files without bytes count for one byte.
@@ -263,32 +271,34 @@ impl Metadata {
     async fn do_operation(
         &self,
         (system, tree): (&mut System, &MetadataTree),
-        (phase, number): (Phase, u64),
+        (phase, number): (MetadataPhase, u64),
         contents: FileContents<'_>,
     ) -> Result<(), ProgramError> {
         let begin = system.now();
         let call = match phase {
-            Phase::Create => return self.create_file((system, tree), number, contents).await,
-            Phase::Stat => {
+            MetadataPhase::Create => {
+                return self.create_file((system, tree), number, contents).await;
+            }
+            MetadataPhase::Stat => {
                 let length = system.stat(&tree.file_path(number)).await?;
                 if length != self.file_bytes {
                     return Err(ProgramError::ShortFile);
                 }
                 NameCall::Stat
             }
-            Phase::Rename => {
+            MetadataPhase::Rename => {
                 system
-                    .rename(&tree.file_path(number), &tree.second_path(number))
+                    .rename(&tree.file_path(number), &tree.path_after_rename(number))
                     .await?;
                 NameCall::Rename
             }
-            Phase::Unlink => {
-                system.unlink(&tree.last_name(number)).await?;
+            MetadataPhase::Unlink => {
+                system.unlink(&tree.name_after_rename(number)).await?;
                 NameCall::Unlink
             }
         };
         let took = system.now().since(begin);
-        system.count_call(call, 0, took);
+        system.count_name_call(call, 0, took);
         Ok(())
     }
 
@@ -301,14 +311,16 @@ impl Metadata {
     ) -> Result<(), ProgramError> {
         let begin = system.now();
         let path = tree.file_path(number);
-        let file = system.open(&path, Open::WRITE.create_new()).await?;
+        let file = system
+            .open(&path, OpenOptions::WRITE.with_create_new())
+            .await?;
         match contents {
             _ if self.file_bytes == 0 => {}
-            FileContents::Constant(data) => {
+            FileContents::ConstantData(data) => {
                 write_block(system, file, data, Nanoseconds::ZERO).await?
             }
-            FileContents::Verified(verifier) => {
-                let index = verifier.add_file(tree.last_name(number));
+            FileContents::VerifiedData(verifier) => {
+                let index = verifier.add_file(tree.name_after_rename(number));
                 let open = (&mut *system, file);
                 verifier
                     .write(open, (index, 0), self.file_bytes, Nanoseconds::ZERO)
@@ -322,15 +334,15 @@ impl Metadata {
         let closing = system.now();
         system.close(file).await?;
         took = took + system.now().since(closing);
-        system.count_call(NameCall::Create, self.file_bytes, took);
+        system.count_name_call(NameCall::Create, self.file_bytes, took);
         Ok(())
     }
 }
 
 enum FileContents<'c> {
-    Constant(&'c [u8]),
+    ConstantData(&'c [u8]),
     /// Distinct contents for each file, which are verified.
-    Verified(&'c mut CallVerifier),
+    VerifiedData(&'c mut CallVerifier),
 }
 
 /// Makes a file or the names in a directory durable, and records the sync.
@@ -338,7 +350,7 @@ async fn sync_file(system: &mut System, file: File) -> Result<(), ProgramError> 
     let begin = system.now();
     system.fsync(file).await?;
     let took = system.now().since(begin);
-    system.count_call(NameCall::Sync, 0, took);
+    system.count_name_call(NameCall::Sync, 0, took);
     Ok(())
 }
 
@@ -348,17 +360,17 @@ struct MetadataTree {
     file_count: u64,
     directory_count: u64,
     /// Whether the files have their second names when they are removed.
-    has_second_names: bool,
+    are_files_renamed: bool,
 }
 
 impl MetadataTree {
-    fn new(metadata: &Metadata, worker: &Worker) -> Self {
+    fn new(metadata: &MetadataProgram, worker: &Worker) -> Self {
         let files = metadata.file_count(worker.size_bytes);
         Self {
-            top_path: worker.file_path(&format!("names{}", worker.index)),
+            top_path: worker.file_path(&format!("names{}", worker.worker_index)),
             file_count: files,
-            directory_count: metadata.directories.min(files),
-            has_second_names: metadata.has_phase(Phase::Rename),
+            directory_count: metadata.directory_count.min(files),
+            are_files_renamed: metadata.has_phase(MetadataPhase::Rename),
         }
     }
 
@@ -388,7 +400,7 @@ impl MetadataTree {
         )
     }
 
-    fn second_path(&self, number: u64) -> String {
+    fn path_after_rename(&self, number: u64) -> String {
         format!(
             "{}/r{number}",
             self.directory_path(self.directory_of_file(number))
@@ -396,9 +408,9 @@ impl MetadataTree {
     }
 
     /// Returns the last name of a file, after all phases that rename it.
-    fn last_name(&self, number: u64) -> String {
-        match self.has_second_names {
-            true => self.second_path(number),
+    fn name_after_rename(&self, number: u64) -> String {
+        match self.are_files_renamed {
+            true => self.path_after_rename(number),
             false => self.file_path(number),
         }
     }
@@ -420,7 +432,7 @@ impl MetadataTree {
     /// Removes the files of an earlier repetition under either name.
     async fn remove_files(&self, system: &mut System) -> Result<(), ProgramError> {
         for number in 0..self.file_count {
-            for path in [self.file_path(number), self.second_path(number)] {
+            for path in [self.file_path(number), self.path_after_rename(number)] {
                 match system.unlink(&path).await {
                     Err(error) if error.errno() != Some(Errno::NoEntry) => {
                         return Err(error.into());
@@ -445,7 +457,7 @@ mod tests {
                     top_path: "/mnt0/names0".to_owned(),
                     file_count: files,
                     directory_count: directories,
-                    has_second_names: false,
+                    are_files_renamed: false,
                 };
                 let of = |directory| {
                     tree.files_in_directory(directory)

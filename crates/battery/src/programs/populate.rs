@@ -5,13 +5,14 @@
 use crate::load::YesNo;
 use crate::parameter::ParameterField;
 use crate::pattern::{
-    Pattern, PhaseFuture, ProgramEntry, ProgramProperties, RunContext, empty_phase,
+    AccessPattern, PhaseFuture, ProgramEntry, ProgramProperties, SystemAndWorker, empty_phase,
 };
 use crate::verify::calls::CallVerifier;
 use crate::verify::verify_field;
 use crate::worker::{Medium, Worker};
 use crate::workload::populate::{
-    CALL_BYTES, make_tree, record_tree, remove_old_trees, seed_field, top_path, tree_description,
+    TREE_CALL_BYTES, make_tree, record_tree, remove_old_trees, seed_field, top_path,
+    tree_description,
 };
 use crate::workload::tree::{self, TREE_NAME, Tree};
 use diskperf_system::{Buffer, System};
@@ -20,11 +21,11 @@ use diskperf_timeline::WorkerMeasure;
 pub(crate) const PROGRAMS: &[ProgramEntry] = &[ProgramEntry {
     name: "populate",
     summary: "creates a tree of directories with files of all sizes (1987)",
-    files_name: TREE_NAME,
+    file_set_name: TREE_NAME,
     new_pattern: || {
         Box::new(Populate {
             tree_seed: 1,
-            verify: YesNo::No,
+            verify_files: YesNo::No,
             tree: None,
         })
     },
@@ -33,23 +34,23 @@ pub(crate) const PROGRAMS: &[ProgramEntry] = &[ProgramEntry {
 #[derive(Clone, Debug)]
 struct Populate {
     tree_seed: u64,
-    verify: YesNo,
+    verify_files: YesNo,
     tree: Option<Tree>,
 }
 
-impl Pattern for Populate {
-    fn fields(&mut self) -> Vec<ParameterField<'_>> {
+impl AccessPattern for Populate {
+    fn parameter_fields(&mut self) -> Vec<ParameterField<'_>> {
         vec![
             seed_field(&mut self.tree_seed),
-            verify_field(&mut self.verify),
+            verify_field(&mut self.verify_files),
         ]
     }
 
-    fn properties(&self) -> ProgramProperties {
+    fn program_properties(&self) -> ProgramProperties {
         ProgramProperties {
             works_on_tree: true,
-            media: &[Medium::Directory],
-            ..ProgramProperties::for_writes(CALL_BYTES)
+            supported_media: &[Medium::Directory],
+            ..ProgramProperties::new_for_writes(TREE_CALL_BYTES)
         }
     }
 
@@ -70,27 +71,32 @@ impl Pattern for Populate {
         measure.written_bytes
     }
 
-    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
+    fn prepare_target<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         Box::pin(async move {
             remove_old_trees(system, worker).await?;
             record_tree(system, worker, tree_description(worker, self.tree_seed)).await
         })
     }
 
-    fn survey<'a>(&'a mut self, _system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
+    fn survey_target<'a>(
+        &'a mut self,
+        _system: &'a mut System,
+        worker: &'a Worker,
+    ) -> PhaseFuture<'a> {
         self.tree = Some(Tree::new(tree_description(worker, self.tree_seed)));
         empty_phase()
     }
 
-    fn run<'a>(
+    fn run_timed_part<'a>(
         &'a self,
-        (system, worker): RunContext<'a>,
+        (system, worker): SystemAndWorker<'a>,
         _buffer: &'a mut Buffer,
     ) -> PhaseFuture<'a> {
         Box::pin(async move {
             let tree = self.tree.as_ref().expect("the survey drew it");
-            let mut verifier = CallVerifier::new(self.verify, (&*system, worker), CALL_BYTES);
-            let (top, how) = (top_path(worker), (tree, worker.think));
+            let mut verifier =
+                CallVerifier::new(self.verify_files, (&*system, worker), TREE_CALL_BYTES);
+            let (top, how) = (top_path(worker), (tree, worker.think_time));
             make_tree(system, &top, how, verifier.as_mut()).await?;
             match verifier {
                 Some(verifier) => verifier.read_back((system, worker)).await,

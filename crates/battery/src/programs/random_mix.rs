@@ -6,47 +6,49 @@
 //! `local_share` adds what the paper finds missing: no real system spreads its requests over the
 //! disk at random.
 
-use crate::blocks::{ensure_file, pause, read_block, seek_to, write_block};
+use crate::blocks::{ensure_file, pause_for_think_time, read_block, seek_to_offset, write_block};
 use crate::load::YesNo;
 use crate::parameter::{ParameterField, ParameterValue, SizeMix};
-use crate::pattern::{Pattern, PhaseFuture, ProgramEntry, ProgramProperties, RunContext};
-use crate::program::{Input, gcd};
+use crate::pattern::{
+    AccessPattern, PhaseFuture, ProgramEntry, ProgramProperties, SystemAndWorker,
+};
+use crate::program::{InputFile, greatest_common_divisor};
 use crate::random::RandomDraws;
 use crate::verify::calls::CallVerifier;
 use crate::verify::verify_field;
 use crate::worker::{Medium, Worker};
-use diskperf_system::{Buffer, Open, System};
+use diskperf_system::{Buffer, OpenOptions, System};
 use diskperf_timeline::units::{GIB, MIB};
 use diskperf_timeline::{Nanoseconds, WorkerMeasure};
 
 pub(crate) const PROGRAMS: &[ProgramEntry] = &[ProgramEntry {
     name: "random_mix",
     summary: "random requests in a measured mix of sizes and writes (DEC's method of 1983)",
-    files_name: "mix",
+    file_set_name: "mix",
     new_pattern: || Box::new(RandomMix::default()),
 }];
 
 #[derive(Clone, Debug)]
 struct RandomMix {
-    sizes: SizeMix,
+    size_mix: SizeMix,
     write_share: f64,
     local_request_share: f64,
     local_range_bytes: u64,
     area_bytes: u64,
     align_bytes: u64,
-    verify: YesNo,
+    verify_writes: YesNo,
 }
 
 impl Default for RandomMix {
     fn default() -> Self {
         Self {
-            sizes: SizeMix::new(&[(4096, 50), (8192, 30), (16384, 15), (65536, 5)]),
+            size_mix: SizeMix::new(&[(4096, 50), (8192, 30), (16384, 15), (65536, 5)]),
             write_share: 0.25,
             local_request_share: 0.0,
             local_range_bytes: MIB,
             area_bytes: 64 * MIB,
             align_bytes: 4096,
-            verify: YesNo::No,
+            verify_writes: YesNo::No,
         }
     }
 }
@@ -60,59 +62,61 @@ struct MixRequest {
 
 const REQUEST_STREAM: u128 = 2;
 
-impl Pattern for RandomMix {
-    fn fields(&mut self) -> Vec<ParameterField<'_>> {
+impl AccessPattern for RandomMix {
+    fn parameter_fields(&mut self) -> Vec<ParameterField<'_>> {
         vec![
             ParameterField {
                 name: "sizes",
-                meaning: "request sizes in bytes with their weights",
-                value: ParameterValue::Mix(&mut self.sizes),
+                description: "request sizes in bytes with their weights",
+                value: ParameterValue::SizeMix(&mut self.size_mix),
             },
             ParameterField {
                 name: "write_share",
-                meaning: "share of writes among the requests",
+                description: "share of writes among the requests",
                 value: ParameterValue::Share(&mut self.write_share),
             },
             ParameterField {
                 name: "local_share",
-                meaning: "share of requests near the previous one; 0: uniformly random offsets",
+                description: "share of requests near the previous one; 0: uniformly random offsets",
                 value: ParameterValue::Share(&mut self.local_request_share),
             },
             ParameterField {
                 name: "local_bytes",
-                meaning: "maximum distance of a local request from the previous request",
-                value: ParameterValue::Bytes(&mut self.local_range_bytes, 4096, 1 << 50),
+                description: "maximum distance of a local request from the previous request",
+                value: ParameterValue::ByteCount(&mut self.local_range_bytes, 4096, 1 << 50),
             },
             ParameterField {
                 name: "area_bytes",
-                meaning: "size of the area that requests address",
-                value: ParameterValue::Bytes(&mut self.area_bytes, MIB, 1024 * GIB),
+                description: "size of the area that requests address",
+                value: ParameterValue::ByteCount(&mut self.area_bytes, MIB, 1024 * GIB),
             },
             ParameterField {
                 name: "align_bytes",
-                meaning: "alignment of the offsets",
-                value: ParameterValue::Bytes(&mut self.align_bytes, 512, MIB),
+                description: "alignment of the offsets",
+                value: ParameterValue::ByteCount(&mut self.align_bytes, 512, MIB),
             },
-            verify_field(&mut self.verify),
+            verify_field(&mut self.verify_writes),
         ]
     }
 
-    fn properties(&self) -> ProgramProperties {
+    fn program_properties(&self) -> ProgramProperties {
         ProgramProperties {
             // One call's worth to read into, one to write from.
-            buffer_calls: 2,
+            buffer_call_count: 2,
             accepts_any_size: true,
             writes_target: self.write_share > 0.0,
-            ..ProgramProperties::for_reads(self.sizes.size_max())
+            ..ProgramProperties::new_for_reads(self.size_mix.size_bytes_max())
         }
     }
 
     fn unit_bytes(&self, _size_bytes: u64) -> u64 {
-        self.sizes.sizes().fold(self.align_bytes, gcd)
+        self.size_mix
+            .size_bytes_values()
+            .fold(self.align_bytes, greatest_common_divisor)
     }
 
     fn validation_error(&self) -> Option<String> {
-        let largest = self.sizes.size_max();
+        let largest = self.size_mix.size_bytes_max();
         (largest > self.area_bytes).then(|| {
             format!(
                 "a request of {largest} bytes exceeds area_bytes={}; give a larger area_bytes or \
@@ -126,41 +130,49 @@ impl Pattern for RandomMix {
         self.area_bytes
     }
 
-    fn inputs(&self, worker: &Worker) -> Vec<Input> {
-        vec![Input::read(Self::input_path(worker), self.area_bytes)]
+    fn input_files(&self, worker: &Worker) -> Vec<InputFile> {
+        vec![InputFile::new_read(
+            Self::input_path(worker),
+            self.area_bytes,
+        )]
     }
 
     fn payload_bytes(&self, _worker: &Worker, measure: &WorkerMeasure) -> u64 {
         measure.read_bytes + measure.written_bytes
     }
 
-    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
+    fn prepare_target<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         Box::pin(async move {
             ensure_file(system, worker, &Self::input_path(worker), self.area_bytes).await
         })
     }
 
-    fn run<'a>(
+    fn run_timed_part<'a>(
         &'a self,
-        (system, worker): RunContext<'a>,
+        (system, worker): SystemAndWorker<'a>,
         buffer: &'a mut Buffer,
     ) -> PhaseFuture<'a> {
         Box::pin(async move {
             let access = if self.write_share > 0.0 {
-                Open::READ_WRITE
+                OpenOptions::READ_WRITE
             } else {
-                Open::READ
+                OpenOptions::READ
             };
             let file = system
-                .open(&Self::input_path(worker), access.direct(worker.direct))
+                .open(
+                    &Self::input_path(worker),
+                    access.with_direct(worker.direct_io),
+                )
                 .await?;
             let area_bytes = match worker.medium {
                 Medium::Directory => self.area_bytes,
-                Medium::Device | Medium::File => self.area_bytes.min(system.length(file).await?),
+                Medium::Device | Medium::File => {
+                    self.area_bytes.min(system.file_length(file).await?)
+                }
             };
-            let mut requests = MixRequests::new(self, area_bytes, worker.seed);
-            let largest = self.sizes.size_max();
-            let mut verifier = CallVerifier::new(self.verify, (&*system, worker), largest);
+            let mut requests = MixRequests::new(self, area_bytes, worker.random_seed);
+            let largest = self.size_mix.size_bytes_max();
+            let mut verifier = CallVerifier::new(self.verify_writes, (&*system, worker), largest);
             let index = verifier
                 .as_mut()
                 .map(|one| one.add_file(Self::input_path(worker)));
@@ -172,8 +184,9 @@ impl Pattern for RandomMix {
                     is_write: write,
                 } = requests.draw_request();
                 // What is written must not be what was read.
-                let (reading, writing) = buffer.split_at_mut(self.sizes.size_max() as usize);
-                seek_to(system, file, offset_bytes).await?;
+                let (reading, writing) =
+                    buffer.split_at_mut(self.size_mix.size_bytes_max() as usize);
+                seek_to_offset(system, file, offset_bytes).await?;
                 if let (true, Some(verifier), Some(index)) = (write, &mut verifier, index) {
                     let place = (index, offset_bytes);
                     let open = (&mut *system, file);
@@ -187,7 +200,7 @@ impl Pattern for RandomMix {
                     let block = &mut reading[..bytes as usize];
                     read_block(system, file, block, Nanoseconds::ZERO).await?;
                 }
-                pause(system, worker.think).await?;
+                pause_for_think_time(system, worker.think_time).await?;
                 moved_bytes += bytes;
             }
             match verifier {
@@ -205,7 +218,7 @@ impl RandomMix {
 }
 
 struct MixRequests<'a> {
-    mix: &'a RandomMix,
+    random_mix: &'a RandomMix,
     area_bytes: u64,
     random: RandomDraws,
     last_offset_bytes: u64,
@@ -214,7 +227,7 @@ struct MixRequests<'a> {
 impl<'a> MixRequests<'a> {
     fn new(mix: &'a RandomMix, area_bytes: u64, seed: u64) -> Self {
         Self {
-            mix,
+            random_mix: mix,
             area_bytes,
             random: RandomDraws::new(seed, REQUEST_STREAM),
             last_offset_bytes: area_bytes / 2,
@@ -222,20 +235,25 @@ impl<'a> MixRequests<'a> {
     }
 
     fn draw_request(&mut self) -> MixRequest {
-        let bytes = self
-            .mix
-            .sizes
-            .size_at_weight(self.random.draw_below(self.mix.sizes.total_weight()));
-        let write = self.random.draw_chance(self.mix.write_share);
+        let bytes = self.random_mix.size_mix.size_bytes_at_weight(
+            self.random
+                .draw_below(self.random_mix.size_mix.weight_total()),
+        );
+        let write = self
+            .random
+            .draw_with_probability(self.random_mix.write_share);
         let room = self.area_bytes.saturating_sub(bytes);
-        let (low, high) = if self.random.draw_chance(self.mix.local_request_share) {
-            let reach = self.mix.local_range_bytes;
+        let (low, high) = if self
+            .random
+            .draw_with_probability(self.random_mix.local_request_share)
+        {
+            let reach = self.random_mix.local_range_bytes;
             let low = self.last_offset_bytes.saturating_sub(reach).min(room);
             (low, self.last_offset_bytes.saturating_add(reach).min(room))
         } else {
             (0, room)
         };
-        let align = self.mix.align_bytes;
+        let align = self.random_mix.align_bytes;
         let first = low.div_ceil(align);
         let slots = (high / align + 1).saturating_sub(first).max(1);
         let offset_bytes = (first + self.random.draw_below(slots)) * align;

@@ -8,21 +8,23 @@
 
 use crate::blocks::{ensure_file, new_data_buffer, read_block, write_block};
 use crate::parameter::{ParameterField, ParameterValue};
-use crate::pattern::{Pattern, PhaseFuture, ProgramEntry, ProgramProperties, RunContext};
-use crate::program::{Input, ProgramError, gcd};
+use crate::pattern::{
+    AccessPattern, PhaseFuture, ProgramEntry, ProgramProperties, SystemAndWorker,
+};
+use crate::program::{InputFile, ProgramError, greatest_common_divisor};
 use crate::random::RandomDraws;
 use crate::worker::{Medium, Worker};
-use diskperf_system::{Buffer, Errno, Open, System};
+use diskperf_system::{Buffer, Errno, OpenOptions, System};
 use diskperf_timeline::Nanoseconds;
 
 pub(crate) const PROGRAMS: &[ProgramEntry] = &[ProgramEntry {
     name: "read_files",
     summary: "reads files of equal size on a fresh or aged file system (1991)",
-    files_name: "files",
+    file_set_name: "files",
     new_pattern: || {
         Box::new(ReadFiles {
             file_bytes: 2048,
-            churn_rounds: 0,
+            churn_round_count: 0,
             call_bytes: 8192,
         })
     },
@@ -31,7 +33,7 @@ pub(crate) const PROGRAMS: &[ProgramEntry] = &[ProgramEntry {
 #[derive(Clone, Debug)]
 struct ReadFiles {
     file_bytes: u64,
-    churn_rounds: u64,
+    churn_round_count: u64,
     call_bytes: u64,
 }
 
@@ -46,40 +48,43 @@ const CHURN_STREAM: u128 = 4;
 /// Files per directory. With more of them, the name look-ups would take longer than the reads.
 const FILES_PER_DIRECTORY: u64 = 30;
 
-impl Pattern for ReadFiles {
-    fn fields(&mut self) -> Vec<ParameterField<'_>> {
+impl AccessPattern for ReadFiles {
+    fn parameter_fields(&mut self) -> Vec<ParameterField<'_>> {
         vec![
             ParameterField {
                 name: "file_bytes",
-                meaning: "bytes per file, at most the --size",
-                value: ParameterValue::Bytes(&mut self.file_bytes, 1, 1 << 40),
+                description: "bytes per file, at most the --size",
+                value: ParameterValue::ByteCount(&mut self.file_bytes, 1, 1 << 40),
             },
             ParameterField {
                 name: "churn",
-                meaning: "rounds of creating and removing small files before the measurement; 0: \
+                description: "rounds of creating and removing small files before the measurement; 0: \
                 fresh file system",
-                value: ParameterValue::Count(&mut self.churn_rounds, 0, 100),
+                value: ParameterValue::Count(&mut self.churn_round_count, 0, 100),
             },
-            ParameterField::call_bytes(&mut self.call_bytes, "maximum bytes per read call"),
+            ParameterField::new_call_bytes(&mut self.call_bytes, "maximum bytes per read call"),
         ]
     }
 
-    fn properties(&self) -> ProgramProperties {
+    fn program_properties(&self) -> ProgramProperties {
         ProgramProperties {
             accepts_any_size: true,
-            media: &[Medium::Directory],
-            ..ProgramProperties::for_reads(self.call_bytes)
+            supported_media: &[Medium::Directory],
+            ..ProgramProperties::new_for_reads(self.call_bytes)
         }
     }
 
     fn unit_bytes(&self, size_bytes: u64) -> u64 {
-        gcd(gcd(self.call_bytes, self.file_bytes), size_bytes)
+        greatest_common_divisor(
+            greatest_common_divisor(self.call_bytes, self.file_bytes),
+            size_bytes,
+        )
     }
 
     /// Returns the bytes of the program's files and of the small files that aged the file system,
     /// with an allowance for partly filled blocks.
     fn file_bytes(&self, size_bytes: u64) -> u64 {
-        let churned = match self.churn_rounds {
+        let churned = match self.churn_round_count {
             0 => 0,
             // The mean, and as much again for blocks that are not full.
             _ => churn_file_count(size_bytes) * 2 * CHURN_FILE_BYTES_MEAN as u64,
@@ -89,15 +94,15 @@ impl Pattern for ReadFiles {
         size_bytes + churned + files * 1024
     }
 
-    fn inputs(&self, worker: &Worker) -> Vec<Input> {
-        let read = |(path, length_bytes)| Input::read(path, length_bytes);
-        self.files(worker).into_iter().map(read).collect()
+    fn input_files(&self, worker: &Worker) -> Vec<InputFile> {
+        let read = |(path, length_bytes)| InputFile::new_read(path, length_bytes);
+        self.planned_files(worker).into_iter().map(read).collect()
     }
 
-    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
+    fn prepare_target<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         Box::pin(async move {
-            let files = self.files(worker);
-            let made = match system.open(&files[0].0, Open::READ).await {
+            let files = self.planned_files(worker);
+            let made = match system.open(&files[0].0, OpenOptions::READ).await {
                 Ok(file) => {
                     system.close(file).await?;
                     true
@@ -112,7 +117,9 @@ impl Pattern for ReadFiles {
             for (path, length) in &files {
                 match ensure_file(system, worker, path, *length).await {
                     // The files before it were made when the size was smaller.
-                    Err(ProgramError::System(error)) if error.errno() == Some(Errno::NoEntry) => {
+                    Err(ProgramError::SystemCallFailed(error))
+                        if error.errno() == Some(Errno::NoEntry) =>
+                    {
                         self.remove_old_and_make_directories(system, worker, files.len())
                             .await?;
                         ensure_file(system, worker, path, *length).await?;
@@ -124,18 +131,18 @@ impl Pattern for ReadFiles {
         })
     }
 
-    fn run<'a>(
+    fn run_timed_part<'a>(
         &'a self,
-        (system, worker): RunContext<'a>,
+        (system, worker): SystemAndWorker<'a>,
         buffer: &'a mut Buffer,
     ) -> PhaseFuture<'a> {
         Box::pin(async move {
-            for (path, length) in self.files(worker) {
-                let how = Open::READ.direct(worker.direct);
+            for (path, length) in self.planned_files(worker) {
+                let how = OpenOptions::READ.with_direct(worker.direct_io);
                 let file = system.open(&path, how).await?;
                 for offset in (0..length).step_by(self.call_bytes as usize) {
                     let bytes = self.call_bytes.min(length - offset) as usize;
-                    read_block(system, file, &mut buffer[..bytes], worker.think).await?;
+                    read_block(system, file, &mut buffer[..bytes], worker.think_time).await?;
                 }
                 system.close(file).await?;
             }
@@ -146,7 +153,7 @@ impl Pattern for ReadFiles {
 
 impl ReadFiles {
     /// Returns the paths and the lengths of the files. All have the same length but the last.
-    fn files(&self, worker: &Worker) -> Vec<(String, u64)> {
+    fn planned_files(&self, worker: &Worker) -> Vec<(String, u64)> {
         let count = worker.size_bytes.div_ceil(self.file_bytes);
         let length = |number| {
             self.file_bytes
@@ -162,10 +169,9 @@ impl ReadFiles {
     /// Returns the directory of the files. Each combination of file size and ageing has its own
     /// directory.
     fn top_path(&self, worker: &Worker) -> String {
-        worker.file_path(&format!("f{}-{}", self.file_bytes, self.churn_rounds))
+        worker.file_path(&format!("f{}-{}", self.file_bytes, self.churn_round_count))
     }
 
-    /// Ages the file system and makes the directories for the given number of files.
     async fn remove_old_and_make_directories(
         &self,
         system: &mut System,
@@ -182,19 +188,19 @@ impl ReadFiles {
         system: &mut System,
         worker: &Worker,
     ) -> Result<(), ProgramError> {
-        let mut draws = RandomDraws::new(worker.seed, CHURN_STREAM);
-        let buffer = new_data_buffer(CHURN_FILE_BYTES_MAX, worker.seed);
+        let mut draws = RandomDraws::new(worker.random_seed, CHURN_STREAM);
+        let buffer = new_data_buffer(CHURN_FILE_BYTES_MAX, worker.random_seed);
         let count = churn_file_count(worker.size_bytes);
         let top = worker.file_path("churn");
-        if self.churn_rounds > 0 {
+        if self.churn_round_count > 0 {
             make_directories(system, &top, count).await?;
         }
         let path = |number: u64| format!("{top}/{}/{number}", number / FILES_PER_DIRECTORY);
-        for _ in 0..self.churn_rounds {
+        for _ in 0..self.churn_round_count {
             for number in 0..count {
                 let bytes = (draws.draw_exponential() * CHURN_FILE_BYTES_MEAN) as u64;
                 let bytes = bytes.clamp(1, CHURN_FILE_BYTES_MAX) as usize;
-                let file = system.open(&path(number), Open::CREATE).await?;
+                let file = system.open(&path(number), OpenOptions::CREATE).await?;
                 write_block(system, file, &buffer[..bytes], Nanoseconds::ZERO).await?;
                 system.close(file).await?;
             }
@@ -227,8 +233,8 @@ fn churn_file_count(size_bytes: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::ReadFiles;
-    use crate::company::Company;
-    use crate::pattern::Pattern;
+    use crate::company::WorkerGroupMember;
+    use crate::pattern::AccessPattern;
     use crate::worker::{Medium, Worker};
     use diskperf_timeline::Nanoseconds;
     use std::collections::BTreeSet;
@@ -236,24 +242,24 @@ mod tests {
     #[test]
     fn the_files_are_the_size_together_and_have_names_of_their_own() {
         let worker = Worker {
-            index: 0,
-            drive: 0,
+            worker_index: 0,
+            drive_index: 0,
             medium: Medium::Directory,
-            folder: "foo/",
-            other: None,
+            file_folder: "foo/",
+            second_target: None,
             size_bytes: 100_000,
-            direct: false,
-            seed: 1,
-            think: Nanoseconds::ZERO,
-            company: Company::default(),
+            direct_io: false,
+            random_seed: 1,
+            think_time: Nanoseconds::ZERO,
+            worker_group: WorkerGroupMember::default(),
         };
         for file_bytes in [1, 1024, 2048, 99_999, 100_000, 1 << 30] {
             let program = ReadFiles {
                 file_bytes,
-                churn_rounds: 0,
+                churn_round_count: 0,
                 call_bytes: 8192,
             };
-            let files = program.files(&worker);
+            let files = program.planned_files(&worker);
             let bytes: u64 = files.iter().map(|(_, bytes)| bytes).sum();
             assert_eq!(bytes, worker.size_bytes, "{file_bytes}");
             assert!(

@@ -1,17 +1,19 @@
 //! Program `scan`: several readers of the same area or of different areas, each of which starts
 //! some time after the previous one (Zachariassen 1987, the parallel fscks).
 
-use crate::blocks::{ensure_file, read_block, seek_to};
+use crate::blocks::{ensure_file, read_block, seek_to_offset};
 use crate::parameter::{ParameterField, ParameterValue, choices};
-use crate::pattern::{Pattern, PhaseFuture, ProgramEntry, ProgramProperties, RunContext};
-use crate::program::Input;
+use crate::pattern::{
+    AccessPattern, PhaseFuture, ProgramEntry, ProgramProperties, SystemAndWorker,
+};
+use crate::program::InputFile;
 use crate::worker::{Medium, Worker};
-use diskperf_system::{Buffer, Open, System};
+use diskperf_system::{Buffer, OpenOptions, System};
 
 pub(crate) const PROGRAMS: &[ProgramEntry] = &[ProgramEntry {
     name: "scan",
     summary: "several parallel readers of the same area or of different areas (1987)",
-    files_name: "area",
+    file_set_name: "area",
     new_pattern: || {
         Box::new(ScanProgram {
             reader_count: 4,
@@ -40,33 +42,33 @@ choices! {
     }
 }
 
-impl Pattern for ScanProgram {
-    fn fields(&mut self) -> Vec<ParameterField<'_>> {
+impl AccessPattern for ScanProgram {
+    fn parameter_fields(&mut self) -> Vec<ParameterField<'_>> {
         vec![
             ParameterField {
                 name: "readers",
-                meaning: "number of parallel readers",
+                description: "number of parallel readers",
                 value: ParameterValue::Count(&mut self.reader_count, 1, 256),
             },
             ParameterField {
                 name: "areas",
-                meaning: "choice between one area for all readers and one area for each",
-                value: ParameterValue::Choice(&mut self.area_choice),
+                description: "choice between one area for all readers and one area for each",
+                value: ParameterValue::NamedChoice(&mut self.area_choice),
             },
             ParameterField {
                 name: "offset_ms",
-                meaning: "delay between the starts of two readers, in milliseconds",
+                description: "delay between the starts of two readers, in milliseconds",
                 value: ParameterValue::Count(&mut self.offset_ms, 0, 3_600_000),
             },
-            ParameterField::call_bytes(&mut self.call_bytes, "bytes per read call"),
+            ParameterField::new_call_bytes(&mut self.call_bytes, "bytes per read call"),
         ]
     }
 
-    fn properties(&self) -> ProgramProperties {
+    fn program_properties(&self) -> ProgramProperties {
         ProgramProperties {
             worker_count: self.reader_count as u32,
             start_offset_ms: self.offset_ms,
-            ..ProgramProperties::for_reads(self.call_bytes)
+            ..ProgramProperties::new_for_reads(self.call_bytes)
         }
     }
 
@@ -74,13 +76,13 @@ impl Pattern for ScanProgram {
         self.area_count().saturating_mul(size_bytes)
     }
 
-    fn inputs(&self, worker: &Worker) -> Vec<Input> {
+    fn input_files(&self, worker: &Worker) -> Vec<InputFile> {
         // On a device the areas lie one behind the other.
         let areas = match worker.medium {
             Medium::Directory => 1,
             Medium::Device | Medium::File => self.area_count(),
         };
-        vec![Input::read(
+        vec![InputFile::new_read(
             self.input_path(worker),
             areas * worker.size_bytes,
         )]
@@ -88,9 +90,9 @@ impl Pattern for ScanProgram {
 
     /// Makes all areas, one after the other, in the first reader. If they were made at the same
     /// time, their blocks would be interleaved on the disk.
-    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
+    fn prepare_target<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         Box::pin(async move {
-            if worker.index == 0 {
+            if worker.worker_index == 0 {
                 for area in 0..self.area_count() as u32 {
                     ensure_file(
                         system,
@@ -105,17 +107,20 @@ impl Pattern for ScanProgram {
         })
     }
 
-    fn run<'a>(
+    fn run_timed_part<'a>(
         &'a self,
-        (system, worker): RunContext<'a>,
+        (system, worker): SystemAndWorker<'a>,
         buffer: &'a mut Buffer,
     ) -> PhaseFuture<'a> {
         Box::pin(async move {
             let file = system
-                .open(&self.input_path(worker), Open::READ.direct(worker.direct))
+                .open(
+                    &self.input_path(worker),
+                    OpenOptions::READ.with_direct(worker.direct_io),
+                )
                 .await?;
             if worker.medium != Medium::Directory {
-                seek_to(
+                seek_to_offset(
                     system,
                     file,
                     u64::from(self.area_index(worker)) * worker.size_bytes,
@@ -124,7 +129,7 @@ impl Pattern for ScanProgram {
             }
             let block = &mut buffer[..self.call_bytes as usize];
             for _ in 0..worker.size_bytes / self.call_bytes {
-                read_block(system, file, block, worker.think).await?;
+                read_block(system, file, block, worker.think_time).await?;
             }
             Ok(())
         })
@@ -135,7 +140,7 @@ impl ScanProgram {
     fn area_index(&self, worker: &Worker) -> u32 {
         match self.area_choice {
             Areas::Same => 0,
-            Areas::Different => worker.index,
+            Areas::Different => worker.worker_index,
         }
     }
 

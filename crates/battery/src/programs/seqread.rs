@@ -2,23 +2,23 @@
 //! of the system (Kirkendall 1989). Each layer adds one component to the previous one, so that the
 //! differences show where the time of a call goes.
 
-use crate::blocks::{ensure_file, pause, read_block};
+use crate::blocks::{ensure_file, pause_for_think_time, read_block};
 use crate::parameter::{ParameterField, ParameterValue, choices};
 use crate::pattern::{
-    Pattern, PhaseFuture, ProgramEntry, ProgramProperties, RunContext, empty_phase,
+    AccessPattern, PhaseFuture, ProgramEntry, ProgramProperties, SystemAndWorker, empty_phase,
 };
-use crate::program::Input;
+use crate::program::InputFile;
 use crate::worker::{Medium, Worker};
-use diskperf_system::{Buffer, Open, System};
+use diskperf_system::{Buffer, OpenOptions, System};
 use diskperf_timeline::{CacheMode, WorkerMeasure};
 
 pub(crate) const PROGRAMS: &[ProgramEntry] = &[ProgramEntry {
     name: "seqread",
     summary: "reads the same data through different layers of the system (1989)",
-    files_name: "twomegs",
+    file_set_name: "twomegs",
     new_pattern: || {
         Box::new(SequentialRead {
-            layer: Layer::Dropped,
+            access_layer: Layer::Dropped,
             call_bytes: 8192,
         })
     },
@@ -26,7 +26,7 @@ pub(crate) const PROGRAMS: &[ProgramEntry] = &[ProgramEntry {
 
 #[derive(Clone, Debug)]
 struct SequentialRead {
-    layer: Layer,
+    access_layer: Layer,
     call_bytes: u64,
 }
 
@@ -55,21 +55,21 @@ choices! {
     }
 }
 
-impl Pattern for SequentialRead {
-    fn fields(&mut self) -> Vec<ParameterField<'_>> {
+impl AccessPattern for SequentialRead {
+    fn parameter_fields(&mut self) -> Vec<ParameterField<'_>> {
         vec![
             ParameterField {
                 name: "layer",
-                meaning: "data source and the layer through which it is read",
-                value: ParameterValue::Choice(&mut self.layer),
+                description: "data source and the layer through which it is read",
+                value: ParameterValue::NamedChoice(&mut self.access_layer),
             },
-            ParameterField::call_bytes(&mut self.call_bytes, "bytes requested per call"),
+            ParameterField::new_call_bytes(&mut self.call_bytes, "bytes requested per call"),
         ]
     }
 
-    fn properties(&self) -> ProgramProperties {
+    fn program_properties(&self) -> ProgramProperties {
         ProgramProperties {
-            media: match self.layer {
+            supported_media: match self.access_layer {
                 Layer::Null | Layer::Zero => &[Medium::Directory, Medium::Device, Medium::File],
                 // No system has one but Minix.
                 Layer::BlockNull => &[],
@@ -78,31 +78,34 @@ impl Pattern for SequentialRead {
                 }
                 Layer::Device | Layer::DeviceDirect => &[Medium::Device],
             },
-            is_for_minix: !matches!(self.layer, Layer::Zero | Layer::Direct),
-            is_for_block_null: self.layer == Layer::BlockNull,
-            has_own_device: matches!(self.layer, Layer::Device | Layer::DeviceDirect),
-            accesses_target: !matches!(self.layer, Layer::Null | Layer::BlockNull | Layer::Zero),
-            cache_mode: match self.layer {
+            runs_on_minix: !matches!(self.access_layer, Layer::Zero | Layer::Direct),
+            reads_block_null: self.access_layer == Layer::BlockNull,
+            opens_device_by_name: matches!(self.access_layer, Layer::Device | Layer::DeviceDirect),
+            accesses_target: !matches!(
+                self.access_layer,
+                Layer::Null | Layer::BlockNull | Layer::Zero
+            ),
+            cache_mode: match self.access_layer {
                 Layer::Cached => Some(CacheMode::Warm),
                 Layer::Dropped | Layer::Device => Some(CacheMode::Cold),
                 Layer::Direct | Layer::DeviceDirect => Some(CacheMode::Direct),
                 Layer::Null | Layer::BlockNull | Layer::Zero => None,
             },
-            ..ProgramProperties::for_reads(self.call_bytes)
+            ..ProgramProperties::new_for_reads(self.call_bytes)
         }
     }
 
     fn file_bytes(&self, size_bytes: u64) -> u64 {
-        if self.properties().accesses_target {
+        if self.program_properties().accesses_target {
             size_bytes
         } else {
             0
         }
     }
 
-    fn inputs(&self, worker: &Worker) -> Vec<Input> {
-        let read = || Input::read(self.input_path(worker), worker.size_bytes);
-        self.properties()
+    fn input_files(&self, worker: &Worker) -> Vec<InputFile> {
+        let read = || InputFile::new_read(self.input_path(worker), worker.size_bytes);
+        self.program_properties()
             .accesses_target
             .then(read)
             .into_iter()
@@ -117,10 +120,10 @@ impl Pattern for SequentialRead {
         }
     }
 
-    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
+    fn prepare_target<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         // A device is as it is.
-        let facts = self.properties();
-        if !facts.accesses_target || facts.has_own_device {
+        let facts = self.program_properties();
+        if !facts.accesses_target || facts.opens_device_by_name {
             return empty_phase();
         }
         Box::pin(async move {
@@ -128,23 +131,26 @@ impl Pattern for SequentialRead {
         })
     }
 
-    fn run<'a>(
+    fn run_timed_part<'a>(
         &'a self,
-        (system, worker): RunContext<'a>,
+        (system, worker): SystemAndWorker<'a>,
         buffer: &'a mut Buffer,
     ) -> PhaseFuture<'a> {
         Box::pin(async move {
-            let direct = matches!(self.layer, Layer::Direct | Layer::DeviceDirect);
+            let direct = matches!(self.access_layer, Layer::Direct | Layer::DeviceDirect);
             let file = system
-                .open(&self.input_path(worker), Open::READ.direct(direct))
+                .open(
+                    &self.input_path(worker),
+                    OpenOptions::READ.with_direct(direct),
+                )
                 .await?;
             let block = &mut buffer[..self.call_bytes as usize];
             for _ in 0..worker.size_bytes / self.call_bytes {
                 if self.reads_nothing() {
                     system.read(file, block).await?;
-                    pause(system, worker.think).await?;
+                    pause_for_think_time(system, worker.think_time).await?;
                 } else {
-                    read_block(system, file, block, worker.think).await?;
+                    read_block(system, file, block, worker.think_time).await?;
                 }
             }
             Ok(())
@@ -154,17 +160,17 @@ impl Pattern for SequentialRead {
 
 impl SequentialRead {
     fn input_path(&self, worker: &Worker) -> String {
-        match self.layer {
+        match self.access_layer {
             Layer::Null => "/dev/null".to_owned(),
             Layer::BlockNull => "/dev/bnull".to_owned(),
             Layer::Zero => "/dev/zero".to_owned(),
             Layer::Cached | Layer::Dropped | Layer::Direct => worker.file_path("twomegs"),
-            Layer::Device | Layer::DeviceDirect => format!("/dev/drive{}", worker.drive),
+            Layer::Device | Layer::DeviceDirect => format!("/dev/drive{}", worker.drive_index),
         }
     }
 
     /// Reports whether every read returns nothing, because the device has length 0.
     fn reads_nothing(&self) -> bool {
-        matches!(self.layer, Layer::Null | Layer::BlockNull)
+        matches!(self.access_layer, Layer::Null | Layer::BlockNull)
     }
 }

@@ -1,8 +1,8 @@
 //! Program `sequential`: sequential requests with several in flight.
 
-use crate::load::area::{Area, AreaProgram, OffsetChoice};
+use crate::load::area::{AreaOptions, AreaProgram, OffsetChoice};
 use crate::load::generator::SequentialRequests;
-use crate::load::{AREA, LoadRequest, new_field};
+use crate::load::{LOAD_FILE_NAME, LoadRequest, new_field};
 use crate::parameter::{ParameterField, ParameterValue, SizeMix};
 use crate::pattern::ProgramEntry;
 use crate::worker::Worker;
@@ -11,7 +11,7 @@ use diskperf_timeline::units::MIB;
 pub(crate) const PROGRAMS: &[ProgramEntry] = &[ProgramEntry {
     name: "sequential",
     summary: "sequential requests, at a queue depth or at a request rate",
-    files_name: AREA,
+    file_set_name: LOAD_FILE_NAME,
     new_pattern: || Box::new(AreaProgram::<SequentialOffsets>::with_block_bytes(MIB)),
 }];
 
@@ -22,9 +22,9 @@ struct SequentialOffsets {
 
 impl SequentialOffsets {
     /// Returns the bytes of each worker's own part of the area, in whole steps.
-    fn worker_part_bytes(&self, area: &Area, bytes: u64) -> u64 {
+    fn worker_part_bytes(&self, area: &AreaOptions, bytes: u64) -> u64 {
         let step_bytes = area.unit_bytes(self.skip_bytes).max(1);
-        bytes / area.load.workers / step_bytes * step_bytes
+        bytes / area.load_options.workers / step_bytes * step_bytes
     }
 }
 
@@ -35,11 +35,11 @@ impl OffsetChoice for SequentialOffsets {
     ];
     const HAS_WORKER_PARTS: bool = true;
 
-    fn fields(&mut self) -> Vec<ParameterField<'_>> {
+    fn parameter_fields(&mut self) -> Vec<ParameterField<'_>> {
         vec![new_field(
             "skip_bytes",
             "bytes skipped after each request",
-            ParameterValue::Bytes(&mut self.skip_bytes, 0, 1 << 40),
+            ParameterValue::ByteCount(&mut self.skip_bytes, 0, 1 << 40),
         )]
     }
 
@@ -47,31 +47,31 @@ impl OffsetChoice for SequentialOffsets {
         self.skip_bytes
     }
 
-    fn validation_error(&self, area: &Area) -> Option<String> {
-        let largest = area.block_sizes.size_max();
-        (self.worker_part_bytes(area, area.load.area_bytes) < largest).then(|| {
+    fn validation_error(&self, area: &AreaOptions) -> Option<String> {
+        let largest = area.block_sizes.size_bytes_max();
+        (self.worker_part_bytes(area, area.load_options.area_bytes) < largest).then(|| {
             format!(
                 "a request of {largest} bytes exceeds a worker's part of area_bytes={}, which {} \
                  workers divide",
-                area.load.area_bytes, area.load.workers
+                area.load_options.area_bytes, area.load_options.workers
             )
         })
     }
 
     fn new_requests<'a>(
         &'a self,
-        area: &'a Area,
+        area: &'a AreaOptions,
         bytes: u64,
         worker: &Worker,
     ) -> impl FnMut() -> LoadRequest + 'a {
         let part_bytes = self.worker_part_bytes(area, bytes);
-        let first_bytes = area.start_bytes + part_bytes * u64::from(worker.index);
+        let first_bytes = area.start_bytes + part_bytes * u64::from(worker.worker_index);
         let place = (first_bytes, part_bytes);
         let mut requests = SequentialRequests::new(
             area.size_mix_and_write_share(),
             self.skip_bytes,
             place,
-            worker.seed,
+            worker.random_seed,
         );
         move || requests.draw_request()
     }

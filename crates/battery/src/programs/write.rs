@@ -1,10 +1,12 @@
 //! Programs `write_4096` and `write_8192`: write a new file one block at a time (Kridle and
 //! McKusick 1983, appendix A). They are one program with two call sizes.
 
-use crate::blocks::{create, remove_file, write_file};
+use crate::blocks::{create_empty_file, remove_file, write_file};
 use crate::load::YesNo;
 use crate::parameter::ParameterField;
-use crate::pattern::{Pattern, PhaseFuture, ProgramEntry, ProgramProperties, RunContext};
+use crate::pattern::{
+    AccessPattern, PhaseFuture, ProgramEntry, ProgramProperties, SystemAndWorker,
+};
 use crate::verify::calls::CallVerifier;
 use crate::verify::verify_field;
 use crate::worker::Worker;
@@ -15,13 +17,13 @@ pub(crate) const PROGRAMS: &[ProgramEntry] = &[
     ProgramEntry {
         name: "write_4096",
         summary: "writes a new file in calls of 4096 bytes (1983)",
-        files_name: "tst2",
+        file_set_name: "tst2",
         new_pattern: || Box::new(WriteProgram::with_call_bytes(4096)),
     },
     ProgramEntry {
         name: "write_8192",
         summary: "writes a new file in calls of 8192 bytes (1983)",
-        files_name: "tst2",
+        file_set_name: "tst2",
         new_pattern: || Box::new(WriteProgram::with_call_bytes(8192)),
     },
 ];
@@ -29,28 +31,28 @@ pub(crate) const PROGRAMS: &[ProgramEntry] = &[
 #[derive(Clone, Debug)]
 struct WriteProgram {
     call_bytes: u64,
-    verify: YesNo,
+    verify_writes: YesNo,
 }
 
 impl WriteProgram {
     fn with_call_bytes(call_bytes: u64) -> Self {
         Self {
             call_bytes,
-            verify: YesNo::No,
+            verify_writes: YesNo::No,
         }
     }
 }
 
-impl Pattern for WriteProgram {
-    fn fields(&mut self) -> Vec<ParameterField<'_>> {
+impl AccessPattern for WriteProgram {
+    fn parameter_fields(&mut self) -> Vec<ParameterField<'_>> {
         vec![
-            ParameterField::call_bytes(&mut self.call_bytes, "bytes per write call"),
-            verify_field(&mut self.verify),
+            ParameterField::new_call_bytes(&mut self.call_bytes, "bytes per write call"),
+            verify_field(&mut self.verify_writes),
         ]
     }
 
-    fn properties(&self) -> ProgramProperties {
-        ProgramProperties::for_writes(self.call_bytes)
+    fn program_properties(&self) -> ProgramProperties {
+        ProgramProperties::new_for_writes(self.call_bytes)
     }
 
     fn prepared_bytes(&self, _size_bytes: u64) -> u64 {
@@ -62,31 +64,32 @@ impl Pattern for WriteProgram {
     }
 
     /// Removes the file before the clock starts, like `rm -f` in the paper's script.
-    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
+    fn prepare_target<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         Box::pin(
             async move { remove_file(system, worker.medium, &worker.shared_file_path()).await },
         )
     }
 
-    fn run<'a>(
+    fn run_timed_part<'a>(
         &'a self,
-        (system, worker): RunContext<'a>,
+        (system, worker): SystemAndWorker<'a>,
         buffer: &'a mut Buffer,
     ) -> PhaseFuture<'a> {
         Box::pin(async move {
-            let file = create(
+            let file = create_empty_file(
                 system,
                 worker.medium,
                 &worker.shared_file_path(),
-                worker.direct,
+                worker.direct_io,
             )
             .await?;
             let sizes = (self.call_bytes, worker.size_bytes);
-            let verifier = CallVerifier::new(self.verify, (&*system, worker), self.call_bytes);
+            let verifier =
+                CallVerifier::new(self.verify_writes, (&*system, worker), self.call_bytes);
             let Some(mut verifier) = verifier else {
-                return write_file(system, file, sizes, buffer, worker.think).await;
+                return write_file(system, file, sizes, buffer, worker.think_time).await;
             };
-            let (path, think) = (worker.shared_file_path(), worker.think);
+            let (path, think) = (worker.shared_file_path(), worker.think_time);
             verifier
                 .write_file((&mut *system, file), path, sizes, think)
                 .await?;

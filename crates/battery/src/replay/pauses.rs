@@ -8,7 +8,7 @@
 //! There are never more chains than requests in flight.
 
 use super::schedule::ReplayAction;
-use super::{Requests, trace_error};
+use super::{RequestIterator, trace_error};
 use crate::program::ProgramError;
 use diskperf_blocktrace::TraceRecord;
 use diskperf_timeline::Nanoseconds;
@@ -22,11 +22,11 @@ const PENDING_REQUESTS_MAX: usize = 4096;
 /// Event that a request follows, and the time between the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Predecessor {
-    Start,
+    TraceStart,
     /// The completion of the request with this number, and the pause after it.
-    Completion(u64, Nanoseconds),
+    CompletionOf(u64, Nanoseconds),
     /// The issue of the previous request, and the gap after it.
-    Issue(Nanoseconds),
+    IssueOfPrevious(Nanoseconds),
 }
 
 /// Finder of each request's predecessor, in the order of the trace.
@@ -34,7 +34,7 @@ enum Predecessor {
 struct PredecessorFinder {
     /// Completions that no request has followed so far, as pairs of time and request number. At
     /// equal times, the lowest number is last.
-    open_completions: BTreeSet<(u64, Reverse<u64>)>,
+    recent_completions: BTreeSet<(u64, Reverse<u64>)>,
     last_issued_ns: u64,
     request_count: u64,
 }
@@ -43,20 +43,22 @@ impl PredecessorFinder {
     fn predecessor_of(&mut self, record: &TraceRecord) -> Predecessor {
         let at_ns = record.issued_ns;
         let before = self
-            .open_completions
+            .recent_completions
             .range(..=(at_ns, Reverse(0)))
             .next_back();
         let after = match before.copied() {
             Some(end) => {
-                self.open_completions.remove(&end);
+                self.recent_completions.remove(&end);
                 let (ended_ns, Reverse(number)) = end;
-                Predecessor::Completion(number, Nanoseconds(at_ns - ended_ns))
+                Predecessor::CompletionOf(number, Nanoseconds(at_ns - ended_ns))
             }
-            None if self.request_count == 0 => Predecessor::Start,
-            None => Predecessor::Issue(Nanoseconds(at_ns.saturating_sub(self.last_issued_ns))),
+            None if self.request_count == 0 => Predecessor::TraceStart,
+            None => {
+                Predecessor::IssueOfPrevious(Nanoseconds(at_ns.saturating_sub(self.last_issued_ns)))
+            }
         };
         if let Some(ended_ns) = record.completed_ns {
-            self.open_completions
+            self.recent_completions
                 .insert((ended_ns, Reverse(self.request_count)));
         }
         self.last_issued_ns = at_ns.max(self.last_issued_ns);
@@ -67,13 +69,12 @@ impl PredecessorFinder {
 
 /// Requests that wait for others, and requests that are due.
 pub(super) struct DependentSchedule {
-    requests: Requests,
+    trace_requests: RequestIterator,
     has_read_all: bool,
     predecessors: PredecessorFinder,
-    start: Nanoseconds,
+    start_time: Nanoseconds,
     /// Requests that are read and not issued, by number.
-    pending: BTreeMap<u64, TraceRecord>,
-    /// Due requests, by due time and number.
+    pending_requests: BTreeMap<u64, TraceRecord>,
     due_requests: BinaryHeap<Reverse<(Nanoseconds, u64)>>,
     /// Request that waits for the completion of another request, and the pause after it, by the
     /// number of that other request.
@@ -87,13 +88,13 @@ pub(super) struct DependentSchedule {
 }
 
 impl DependentSchedule {
-    pub(super) fn new(requests: Requests, start: Nanoseconds) -> Self {
+    pub(super) fn new(requests: RequestIterator, start: Nanoseconds) -> Self {
         Self {
-            requests,
+            trace_requests: requests,
             has_read_all: false,
             predecessors: PredecessorFinder::default(),
-            start,
-            pending: BTreeMap::new(),
+            start_time: start,
+            pending_requests: BTreeMap::new(),
             due_requests: BinaryHeap::new(),
             awaiting_completion: BTreeMap::new(),
             completion_times: BTreeMap::new(),
@@ -103,29 +104,29 @@ impl DependentSchedule {
     }
 
     pub(super) fn next_action(&mut self, now: Nanoseconds) -> Result<ReplayAction, ProgramError> {
-        self.read_ahead(now)?;
+        self.read_ahead_requests(now)?;
         match self.due_requests.peek().copied() {
             Some(Reverse((due, number))) if due <= now => {
                 self.due_requests.pop();
-                let record = self.pending.remove(&number);
+                let record = self.pending_requests.remove(&number);
                 let record = record.expect("what is due is read and not issued");
                 self.record_issue(number, now);
                 let due = Some(due);
-                Ok(ReplayAction::Issue {
+                Ok(ReplayAction::IssueRequest {
                     number,
                     record,
                     due,
                 })
             }
-            Some(Reverse((due, _))) => Ok(ReplayAction::Wait(due)),
-            None if self.pending.is_empty() => Ok(ReplayAction::End),
+            Some(Reverse((due, _))) => Ok(ReplayAction::WaitUntil(due)),
+            None if self.pending_requests.is_empty() => Ok(ReplayAction::EndOfTrace),
             None => Ok(ReplayAction::AwaitCompletion),
         }
     }
 
-    fn read_ahead(&mut self, now: Nanoseconds) -> Result<(), ProgramError> {
-        while !self.has_read_all && self.pending.len() < PENDING_REQUESTS_MAX {
-            let record = match self.requests.next() {
+    fn read_ahead_requests(&mut self, now: Nanoseconds) -> Result<(), ProgramError> {
+        while !self.has_read_all && self.pending_requests.len() < PENDING_REQUESTS_MAX {
+            let record = match self.trace_requests.next() {
                 None => {
                     self.has_read_all = true;
                     break;
@@ -141,15 +142,15 @@ impl DependentSchedule {
         let number = self.predecessors.request_count;
         let before_issued = self.last_read_due.take();
         let due = match self.predecessors.predecessor_of(&record) {
-            Predecessor::Start => Some(self.start),
-            Predecessor::Completion(of, pause) => match self.completion_times.remove(&of) {
+            Predecessor::TraceStart => Some(self.start_time),
+            Predecessor::CompletionOf(of, pause) => match self.completion_times.remove(&of) {
                 Some(at) => Some((at + pause).max(now)),
                 None => {
                     self.awaiting_completion.insert(of, (number, pause));
                     None
                 }
             },
-            Predecessor::Issue(gap) => match before_issued {
+            Predecessor::IssueOfPrevious(gap) => match before_issued {
                 Some(at) => Some((at + gap).max(now)),
                 None => {
                     self.awaiting_issue.insert(number, gap);
@@ -159,7 +160,7 @@ impl DependentSchedule {
         };
         self.due_requests
             .extend(due.map(|due| Reverse((due, number))));
-        self.pending.insert(number, record);
+        self.pending_requests.insert(number, record);
     }
 
     fn record_issue(&mut self, number: u64, now: Nanoseconds) {
@@ -208,11 +209,11 @@ mod tests {
     }
 
     const fn completion(number: u64, pause_ns: u64) -> Predecessor {
-        Predecessor::Completion(number, Nanoseconds(pause_ns))
+        Predecessor::CompletionOf(number, Nanoseconds(pause_ns))
     }
 
     const fn issue(gap_ns: u64) -> Predecessor {
-        Predecessor::Issue(Nanoseconds(gap_ns))
+        Predecessor::IssueOfPrevious(Nanoseconds(gap_ns))
     }
 
     /// What is looked at, its requests, and what each comes after.
@@ -224,13 +225,13 @@ mod tests {
             (
                 "one thread with pauses",
                 &[(0, 10), (15, 20), (20, 30)],
-                &[Predecessor::Start, completion(0, 5), completion(1, 0)],
+                &[Predecessor::TraceStart, completion(0, 5), completion(1, 0)],
             ),
             (
                 "two under way all the time",
                 &[(0, 10), (0, 12), (10, 21), (12, 19), (19, 30), (21, 33)],
                 &[
-                    Predecessor::Start,
+                    Predecessor::TraceStart,
                     issue(0),
                     completion(0, 0),
                     completion(1, 0),
@@ -242,7 +243,7 @@ mod tests {
                 "two that complete at once",
                 &[(0, 10), (4, 10), (10, 20), (10, 20)],
                 &[
-                    Predecessor::Start,
+                    Predecessor::TraceStart,
                     issue(4),
                     completion(0, 0),
                     completion(1, 0),
@@ -252,7 +253,7 @@ mod tests {
                 "two threads that pause",
                 &[(0, 10), (1, 12), (13, 30), (15, 31)],
                 &[
-                    Predecessor::Start,
+                    Predecessor::TraceStart,
                     issue(1),
                     completion(1, 1),
                     completion(0, 5),
@@ -275,16 +276,16 @@ mod tests {
         loop {
             let first = under_way.first().copied();
             let wait = match pauses.next_action(now).unwrap() {
-                ReplayAction::Issue { number, due, .. } => {
+                ReplayAction::IssueRequest { number, due, .. } => {
                     assert_eq!(due, Some(now));
                     issued[number as usize] = now.since(start).0;
                     under_way.insert((now + Nanoseconds(takes_ns), number));
                     continue;
                 }
-                ReplayAction::Wait(due) => Some(due),
+                ReplayAction::WaitUntil(due) => Some(due),
                 ReplayAction::AwaitCompletion => None,
-                ReplayAction::End if first.is_none() => return issued,
-                ReplayAction::End => None,
+                ReplayAction::EndOfTrace if first.is_none() => return issued,
+                ReplayAction::EndOfTrace => None,
             };
             match (first, wait) {
                 (Some((end, _)), Some(due)) if due < end => now = due,

@@ -1,7 +1,7 @@
 //! Schedule of a replay: the next request of the trace and its time of issue.
 
 use super::pauses::DependentSchedule;
-use super::{Requests, trace_error};
+use super::{RequestIterator, trace_error};
 use crate::program::ProgramError;
 use diskperf_blocktrace::TraceRecord;
 use diskperf_timeline::{Nanoseconds, ReplayPace};
@@ -12,24 +12,24 @@ use std::iter::Peekable;
 pub(super) enum ReplayAction {
     /// Issue of a request. `due` is its due time, if it has one. [`ReplaySchedule::record_completion`] takes its
     /// number.
-    Issue {
+    IssueRequest {
         number: u64,
         record: TraceRecord,
         due: Option<Nanoseconds>,
     },
     /// Wait until this time, before which no request is due.
-    Wait(Nanoseconds),
+    WaitUntil(Nanoseconds),
     /// Wait for a completion, before which no request can be issued.
     AwaitCompletion,
     /// End of the replay: the trace has no further requests.
-    End,
+    EndOfTrace,
 }
 
 /// Schedule of the requests of a trace.
 pub(super) enum ReplaySchedule {
     /// Open loop: requests are issued by the clock alone.
     OpenLoop {
-        requests: Peekable<Requests>,
+        requests: Peekable<RequestIterator>,
         speed: f64,
         start: Nanoseconds,
         /// Time within the trace that corresponds to `start`.
@@ -39,7 +39,10 @@ pub(super) enum ReplaySchedule {
         issued: u64,
     },
     /// Closed loop: a request is issued whenever there is room for one.
-    ClosedLoop { requests: Requests, issued: u64 },
+    ClosedLoop {
+        requests: RequestIterator,
+        issued: u64,
+    },
     /// Dependent: requests follow the completions of others.
     Dependent(Box<DependentSchedule>),
 }
@@ -49,11 +52,11 @@ impl ReplaySchedule {
     /// `None` for the time of its first request.
     pub(super) fn new(
         pace: ReplayPace,
-        requests: Requests,
+        requests: RequestIterator,
         (start, begins): (Nanoseconds, Option<Nanoseconds>),
     ) -> Self {
         match pace {
-            ReplayPace::Open { speed } => Self::OpenLoop {
+            ReplayPace::OpenLoop { speed } => Self::OpenLoop {
                 requests: requests.peekable(),
                 speed,
                 start,
@@ -61,7 +64,7 @@ impl ReplaySchedule {
                 last: start,
                 issued: 0,
             },
-            ReplayPace::Closed { .. } => Self::ClosedLoop {
+            ReplayPace::ClosedLoop { .. } => Self::ClosedLoop {
                 requests,
                 issued: 0,
             },
@@ -89,7 +92,7 @@ impl ReplaySchedule {
                 issued,
             } => {
                 let record = match requests.peek() {
-                    None => return Ok(ReplayAction::End),
+                    None => return Ok(ReplayAction::EndOfTrace),
                     Some(Err(what)) => return Err(trace_error(what.clone())),
                     Some(Ok(record)) => *record,
                 };
@@ -97,25 +100,25 @@ impl ReplaySchedule {
                 let begins = *begins.get_or_insert(at);
                 let due = (*start + scale_to_speed(at.since(begins), *speed)).max(*last);
                 if due > now {
-                    return Ok(ReplayAction::Wait(due));
+                    return Ok(ReplayAction::WaitUntil(due));
                 }
                 requests.next();
                 *last = due;
                 let number = *issued;
                 *issued += 1;
-                Ok(ReplayAction::Issue {
+                Ok(ReplayAction::IssueRequest {
                     number,
                     record,
                     due: Some(due),
                 })
             }
             Self::ClosedLoop { requests, issued } => match requests.next() {
-                None => Ok(ReplayAction::End),
+                None => Ok(ReplayAction::EndOfTrace),
                 Some(Err(what)) => Err(trace_error(what)),
                 Some(Ok(record)) => {
                     let number = *issued;
                     *issued += 1;
-                    Ok(ReplayAction::Issue {
+                    Ok(ReplayAction::IssueRequest {
                         number,
                         record,
                         due: None,
@@ -126,7 +129,6 @@ impl ReplaySchedule {
         }
     }
 
-    /// Records the completion of a request.
     pub(super) fn record_completion(&mut self, number: u64, at: Nanoseconds) {
         match self {
             Self::OpenLoop { .. } | Self::ClosedLoop { .. } => {}

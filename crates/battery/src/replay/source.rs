@@ -1,6 +1,6 @@
 //! Source of requests that issues a trace's requests by its schedule.
 
-use super::Requests;
+use super::RequestIterator;
 use super::schedule::{ReplayAction, ReplaySchedule};
 use crate::program::ProgramError;
 use crate::ring::slots::{CompletedRequest, Slots};
@@ -16,24 +16,23 @@ const POLL_LEAD: Nanoseconds = Nanoseconds::from_millis(1);
 /// Time before a due request from which a worker with nothing in flight polls only the clock.
 const CLOCK_ONLY_POLL_LEAD: Nanoseconds = Nanoseconds(100_000);
 
-/// Source of the requests of a trace.
 pub(super) struct TraceSource {
-    file: File,
+    target_file: File,
     /// Open file with O_DSYNC for writes that were durable in the trace. `None` if they are not
     /// made durable.
     durable_file: Option<File>,
-    schedule: ReplaySchedule,
+    replay_schedule: ReplaySchedule,
     /// Due time of the requests that have slots already and are submitted at that time.
     prepared_due: Option<Nanoseconds>,
     /// Number of the request that is about to get a slot.
-    next_number: u64,
-    number_of_slot: Vec<u64>,
-    was_full: bool,
+    next_request_number: u64,
+    request_number_by_slot: Vec<u64>,
+    were_slots_full: bool,
     /// Time at which a slot became free after all slots had been in use.
     slot_freed_at: Option<Nanoseconds>,
     /// Requests that were due before a slot became free. `in_flight_max` is the maximum number in
     /// flight.
-    delayed_by_slots: u64,
+    slot_delay_count: u64,
     in_flight_max: usize,
 }
 
@@ -41,21 +40,21 @@ impl TraceSource {
     pub(super) fn new(
         ring: &IoRing<'_>,
         (file, durable): (File, Option<File>),
-        (pace, begins, requests): (ReplayPace, Option<Nanoseconds>, Requests),
+        (pace, begins, requests): (ReplayPace, Option<Nanoseconds>, RequestIterator),
     ) -> Self {
         // Memory for many slots takes milliseconds: the trace begins after that.
         let numbers = vec![0; ring.slots.slot_count()];
-        let schedule = ReplaySchedule::new(pace, requests, (ring.system.now(), begins));
+        let schedule = ReplaySchedule::new(pace, requests, (ring.target_system.now(), begins));
         Self {
-            file,
+            target_file: file,
             durable_file: durable,
-            schedule,
+            replay_schedule: schedule,
             prepared_due: None,
-            next_number: 0,
-            number_of_slot: numbers,
-            was_full: false,
+            next_request_number: 0,
+            request_number_by_slot: numbers,
+            were_slots_full: false,
             slot_freed_at: None,
-            delayed_by_slots: 0,
+            slot_delay_count: 0,
             in_flight_max: 0,
         }
     }
@@ -66,19 +65,22 @@ impl TraceSource {
         ring: &mut IoRing<'_>,
         due: Nanoseconds,
     ) -> Result<RingStep, ProgramError> {
-        let ahead = due.since(ring.now);
-        match ring.system.wakes_late() {
-            false => Ok(RingStep::reap(1, Some(due))),
-            true if ahead > POLL_LEAD => {
-                Ok(RingStep::reap(1, Some(Nanoseconds(due.0 - POLL_LEAD.0))))
-            }
+        let ahead = due.since(ring.last_clock_reading);
+        match ring.target_system.may_wake_late() {
+            false => Ok(RingStep::reap_step(1, Some(due))),
+            true if ahead > POLL_LEAD => Ok(RingStep::reap_step(
+                1,
+                Some(Nanoseconds(due.0 - POLL_LEAD.0)),
+            )),
             // What is due already goes first.
-            true if !ring.slots.unsubmitted_requests().is_empty() => Ok(RingStep::Submit(None)),
-            true if self.schedule.depends_on_clock_only() => {
-                self.prepared_due = Some(due);
-                self.next(ring)
+            true if !ring.slots.unsubmitted_requests().is_empty() => {
+                Ok(RingStep::SubmitBatch(None))
             }
-            true => Ok(RingStep::reap(0, Some(due))),
+            true if self.replay_schedule.depends_on_clock_only() => {
+                self.prepared_due = Some(due);
+                self.next_step(ring)
+            }
+            true => Ok(RingStep::reap_step(0, Some(due))),
         }
     }
 
@@ -86,12 +88,14 @@ impl TraceSource {
     fn poll_and_submit(&mut self, ring: &IoRing<'_>, due: Nanoseconds) -> RingStep {
         let in_flight = ring.slots.in_use_count() - ring.slots.unsubmitted_requests().len();
         // In the end nothing can complete, and there is but the clock to be looked at.
-        if ring.now < due && (in_flight > 0 || due.since(ring.now) > CLOCK_ONLY_POLL_LEAD) {
-            return RingStep::Poll(due);
+        if ring.last_clock_reading < due
+            && (in_flight > 0 || due.since(ring.last_clock_reading) > CLOCK_ONLY_POLL_LEAD)
+        {
+            return RingStep::PollUntil(due);
         }
         self.prepared_due = None;
         self.update_in_flight_max(&ring.slots);
-        RingStep::Submit(Some(due))
+        RingStep::SubmitBatch(Some(due))
     }
 
     /// Updates the maximum number of requests in flight, including those about to be submitted.
@@ -108,73 +112,77 @@ impl TraceSource {
         let durable = self.durable_file.filter(|_| is_durable);
         let free = self.slot_freed_at;
         let is_held_up = free.is_some_and(|free| due.is_some_and(|due| due < free));
-        self.delayed_by_slots += u64::from(is_held_up);
+        self.slot_delay_count += u64::from(is_held_up);
         Ok(Submission {
-            operation: operation(record.operation),
-            file: durable.unwrap_or(self.file),
+            operation: to_system_operation(record.operation),
+            file: durable.unwrap_or(self.target_file),
             offset_bytes: record.offset_bytes,
             bytes: request_bytes(record)?,
             slot: 0,
-            intended: due,
+            intended_start: due,
         })
     }
 }
 
 impl RequestSource for TraceSource {
-    fn next(&mut self, ring: &mut IoRing<'_>) -> Result<RingStep, ProgramError> {
+    fn next_step(&mut self, ring: &mut IoRing<'_>) -> Result<RingStep, ProgramError> {
         if self.prepared_due.is_none() {
             self.update_in_flight_max(&ring.slots);
         }
-        if std::mem::take(&mut self.was_full) {
-            self.slot_freed_at = Some(ring.now);
+        if std::mem::take(&mut self.were_slots_full) {
+            self.slot_freed_at = Some(ring.last_clock_reading);
         }
         let turn = match ring.slots.is_full() {
             true => None,
             false => Some(
-                self.schedule
-                    .next_action(self.prepared_due.unwrap_or(ring.now))?,
+                self.replay_schedule
+                    .next_action(self.prepared_due.unwrap_or(ring.last_clock_reading))?,
             ),
         };
         match (turn, self.prepared_due) {
             (
-                Some(ReplayAction::Issue {
+                Some(ReplayAction::IssueRequest {
                     number,
                     record,
                     due,
                 }),
                 _,
             ) => {
-                self.next_number = number;
+                self.next_request_number = number;
                 Ok(RingStep::PutRequest(0, self.new_submission(&record, due)?))
             }
             (_, Some(due)) => Ok(self.poll_and_submit(ring, due)),
-            (Some(ReplayAction::Wait(due)), None) => self.wait_for_due_or_completion(ring, due),
-            (Some(ReplayAction::AwaitCompletion), None) => Ok(RingStep::reap(1, None)),
-            (Some(ReplayAction::End), None) => {
+            (Some(ReplayAction::WaitUntil(due)), None) => {
+                self.wait_for_due_or_completion(ring, due)
+            }
+            (Some(ReplayAction::AwaitCompletion), None) => Ok(RingStep::reap_step(1, None)),
+            (Some(ReplayAction::EndOfTrace), None) => {
                 if ring.slots.in_use_count() == 0 {
                     let in_flight_max = self.in_flight_max as u64;
-                    ring.system.used_slots(self.delayed_by_slots, in_flight_max);
+                    ring.target_system
+                        .record_slot_use(self.slot_delay_count, in_flight_max);
                 }
-                Ok(RingStep::drain(&ring.slots))
+                Ok(RingStep::drain_step(&ring.slots))
             }
             (None, None) => {
-                self.was_full = true;
-                Ok(RingStep::reap(1, None))
+                self.were_slots_full = true;
+                Ok(RingStep::reap_step(1, None))
             }
         }
     }
 
-    fn prepare(&mut self, _ring: &mut IoRing<'_>, request: &Submission) {
-        self.number_of_slot[request.slot as usize] = self.next_number;
+    fn prepare_request(&mut self, _ring: &mut IoRing<'_>, request: &Submission) {
+        self.request_number_by_slot[request.slot as usize] = self.next_request_number;
     }
 
-    fn complete(
+    fn complete_request(
         &mut self,
         ring: &mut IoRing<'_>,
         done: &mut CompletedRequest,
     ) -> Result<(), ProgramError> {
-        let number = self.number_of_slot[done.request.slot as usize];
-        self.schedule.record_completion(number, ring.now);
+        let number = self.request_number_by_slot[done.request.slot as usize];
+        self.replay_schedule
+            .record_completion(number, ring.last_clock_reading);
         Ok(())
     }
 }
@@ -188,12 +196,12 @@ fn request_bytes(record: &blocktrace::TraceRecord) -> Result<u32, ProgramError> 
     })
 }
 
-fn operation(of: blocktrace::TracedOperation) -> Operation {
+fn to_system_operation(of: blocktrace::TracedOperation) -> Operation {
     match of {
         blocktrace::TracedOperation::Read => Operation::Read,
         blocktrace::TracedOperation::Write => Operation::Write,
         blocktrace::TracedOperation::Flush => Operation::Fdatasync,
-        blocktrace::TracedOperation::Discard => Operation::Discard,
+        blocktrace::TracedOperation::Discard => Operation::DiscardRange,
         blocktrace::TracedOperation::WriteZeroes => {
             unreachable!("what writes zeroes without data is not made")
         }

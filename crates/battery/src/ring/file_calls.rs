@@ -1,7 +1,7 @@
 //! Requests that are calls on files and move no data. They run one after the other without a ring,
 //! for the fio engines of this kind.
 
-use diskperf_system::{Call, Completion, File, Open, Operation, Result};
+use diskperf_system::{CallKind, Completion, File, OpenOptions, Operation, Result};
 use diskperf_system::{Submission, System};
 
 /// Calls on files that stand for requests.
@@ -12,8 +12,8 @@ pub(crate) enum FileCalls {
     Allocate,
     /// ftruncate(2) to the offset of a write.
     Truncate,
-    /// Call on the name of a file that is [not open](File::closed).
-    NameCalls {
+    /// Call on the name of a file that is [not open](File::new_closed).
+    DirectoryEntryCalls {
         /// System call to make on the file's name.
         call: NamedCall,
         /// Paths of the files, by file number.
@@ -21,7 +21,6 @@ pub(crate) enum FileCalls {
     },
 }
 
-/// Call on the name of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NamedCall {
     /// open(2) with O_CREAT, which creates the file.
@@ -46,7 +45,7 @@ impl FileCalls {
         let begin = system.now();
         let done = self.make_call(system, request).await;
         let now = system.now();
-        let response = now.since(request.intended.unwrap_or(begin));
+        let response = now.since(request.intended_start.unwrap_or(begin));
         let result = match done {
             Ok(created) => {
                 let bytes = request.bytes.into();
@@ -61,8 +60,8 @@ impl FileCalls {
         };
         Ok(Completion {
             slot: request.slot,
-            result,
-            response,
+            byte_count_or_errno: result,
+            response_time: response,
         })
     }
 
@@ -79,9 +78,9 @@ impl FileCalls {
         match (self, operation) {
             (Self::Allocate, Operation::Read) => system.allocate(file, range, false).await?,
             (Self::Allocate, Operation::Write) => system.allocate(file, range, true).await?,
-            (Self::Allocate, Operation::Discard) => system.punch_hole(file, range).await?,
+            (Self::Allocate, Operation::DiscardRange) => system.punch_hole(file, range).await?,
             (Self::Truncate, Operation::Write) => system.ftruncate(file, offset_bytes).await?,
-            (Self::NameCalls { call, paths }, _) => {
+            (Self::DirectoryEntryCalls { call, paths }, _) => {
                 let path = file.closed_number().and_then(|at| paths.get(at as usize));
                 let path = path.expect("a file of the program");
                 return call.make_call(system, path).await;
@@ -94,14 +93,14 @@ impl FileCalls {
     }
 
     /// Returns the system call, for error messages.
-    pub(crate) fn call_kind(&self) -> Call {
+    pub(crate) fn call_kind(&self) -> CallKind {
         match self {
-            Self::Allocate => Call::Fallocate,
-            Self::Truncate => Call::Ftruncate,
-            Self::NameCalls { call, .. } => match call {
-                NamedCall::Create => Call::Open,
-                NamedCall::Stat => Call::Stat,
-                NamedCall::Unlink => Call::Unlink,
+            Self::Allocate => CallKind::Fallocate,
+            Self::Truncate => CallKind::Ftruncate,
+            Self::DirectoryEntryCalls { call, .. } => match call {
+                NamedCall::Create => CallKind::Open,
+                NamedCall::Stat => CallKind::Stat,
+                NamedCall::Unlink => CallKind::Unlink,
             },
         }
     }
@@ -110,7 +109,10 @@ impl FileCalls {
 impl NamedCall {
     async fn make_call(self, system: &mut System, path: &str) -> Result<Option<File>> {
         match self {
-            Self::Create => system.open(path, Open::READ_WRITE.create()).await.map(Some),
+            Self::Create => system
+                .open(path, OpenOptions::READ_WRITE.with_create())
+                .await
+                .map(Some),
             Self::Stat => system.stat(path).await.map(|_| None),
             Self::Unlink => system.unlink(path).await.map(|()| None),
         }
@@ -119,5 +121,5 @@ impl NamedCall {
 
 /// Returns placeholders for files that are not open, for calls on their names.
 pub(crate) fn closed_files(count: usize) -> impl Iterator<Item = File> {
-    (0..count as u32).map(File::closed)
+    (0..count as u32).map(File::new_closed)
 }

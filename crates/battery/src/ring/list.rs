@@ -10,12 +10,12 @@ use diskperf_timeline::Nanoseconds;
 struct RequestList<Next>(Next);
 
 impl<Next: FnMut(&mut IoRing<'_>) -> Option<RingStep>> RequestSource for RequestList<Next> {
-    fn next(&mut self, ring: &mut IoRing<'_>) -> Result<RingStep, ProgramError> {
+    fn next_step(&mut self, ring: &mut IoRing<'_>) -> Result<RingStep, ProgramError> {
         let step = match ring.slots.is_full() {
             true => None,
             false => (self.0)(ring),
         };
-        Ok(step.unwrap_or_else(|| RingStep::drain(&ring.slots)))
+        Ok(step.unwrap_or_else(|| RingStep::drain_step(&ring.slots)))
     }
 }
 
@@ -29,7 +29,7 @@ impl IoRing<'_> {
     ) -> Result<(), ProgramError> {
         let mut requests = requests.iter();
         let put = |_: &mut IoRing<'_>| Some(RingStep::PutRequest(file, *requests.next()?));
-        self.run(&mut RequestList(put)).await
+        self.run_source(&mut RequestList(put)).await
     }
 
     /// Reads the written blocks back from storage if they are verified, past the page cache or with
@@ -39,29 +39,29 @@ impl IoRing<'_> {
         if self.verifier.is_none() {
             return Ok(());
         }
-        self.system.end_timed_part().await?;
-        self.think = Nanoseconds::ZERO;
+        self.target_system.end_timed_part().await?;
+        self.think_time = Nanoseconds::ZERO;
         let shown = self
             .verifier
             .as_ref()
-            .map(|one| one.begin_read_back(self.system));
-        if !worker.direct {
-            for (_, path) in &self.files {
-                self.system.drop_cached(path).await?;
+            .map(|one| one.begin_read_back(self.target_system));
+        if !worker.direct_io {
+            for (_, path) in &self.open_files {
+                self.target_system.drop_cached_pages(path).await?;
             }
         }
         let read = |ring: &mut IoRing<'_>| {
             let verifier = ring.verifier.as_mut()?;
             let unread = verifier.next_unread();
             if let Some(shown) = shown {
-                shown.show(ring.system, verifier);
+                shown.show_remaining(ring.target_system, verifier);
             }
             unread.map(RingStep::ReadBack)
         };
-        let mut outcome = self.run(&mut RequestList(read)).await;
+        let mut outcome = self.run_source(&mut RequestList(read)).await;
         if let Some(verifier) = &mut self.verifier {
-            outcome = outcome.and_then(|()| verifier.evaluate());
-            self.system.count_verified(verifier.verified_blocks());
+            outcome = outcome.and_then(|()| verifier.evaluate_differences());
+            self.target_system.count_verified(verifier.take_verified());
         }
         outcome
     }

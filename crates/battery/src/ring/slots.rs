@@ -2,7 +2,7 @@
 
 use super::file_calls::FileCalls;
 use crate::program::ProgramError;
-use diskperf_system::{Call, Completion, Errno, File, Operation, Submission, System};
+use diskperf_system::{CallKind, Completion, Errno, File, Operation, Submission, System};
 use diskperf_timeline::Nanoseconds;
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -13,9 +13,9 @@ pub(crate) struct CompletedRequest {
     pub(crate) request: Submission,
     /// Response time of the request. For a write in several parts, the longest of their response
     /// times.
-    pub(crate) response: Nanoseconds,
+    pub(crate) response_time: Nanoseconds,
     /// Failed system call with its error, or `None` if the request succeeded.
-    pub(crate) failure: Option<(Call, Errno)>,
+    pub(crate) call_failure: Option<(CallKind, Errno)>,
     /// Whether the program continues although the request failed.
     pub(crate) is_failure_ignored: bool,
 }
@@ -30,23 +30,23 @@ struct RequestProgress {
 pub(crate) struct Slots {
     free_slots: Vec<u32>,
     /// Request in each slot. `None` for a free slot.
-    requests: Vec<Option<Submission>>,
+    request_by_slot: Vec<Option<Submission>>,
     /// Completed part of the write in each slot, before its remainder is submitted.
-    progress: Vec<RequestProgress>,
+    progress_by_slot: Vec<RequestProgress>,
     /// Requests that wait for submission.
-    batch: Vec<Submission>,
+    unsubmitted_batch: Vec<Submission>,
     /// Maximum number of requests per submission. The first submission of a batch has a quarter of
     /// it.
     submission_size_max: usize,
     /// Completions of the last reap. `taken_count` counts those that were taken.
     completions: Vec<Completion>,
-    taken_count: usize,
+    taken_completion_count: usize,
     /// Calls on files that stand for requests to a ring, if any.
     file_calls: Option<FileCalls>,
     /// First byte of each file that is an area of a drive.
     file_starts_bytes: HashMap<File, u64>,
     /// Requests with their offsets on the drive.
-    placed_batch: Vec<Submission>,
+    batch_at_file_offsets: Vec<Submission>,
 }
 
 impl Slots {
@@ -60,15 +60,15 @@ impl Slots {
         let depth = depth as usize;
         Self {
             free_slots: (0..depth as u32).rev().collect(),
-            requests: vec![None; depth],
-            progress: vec![RequestProgress::default(); depth],
-            batch: new_touched_vec(depth),
+            request_by_slot: vec![None; depth],
+            progress_by_slot: vec![RequestProgress::default(); depth],
+            unsubmitted_batch: new_touched_vec(depth),
             submission_size_max: at_once.max(1) as usize,
             completions: new_touched_vec(depth),
-            taken_count: 0,
+            taken_completion_count: 0,
             file_calls: None,
             file_starts_bytes: HashMap::new(),
-            placed_batch: Vec::new(),
+            batch_at_file_offsets: Vec::new(),
         }
     }
 
@@ -95,18 +95,17 @@ impl Slots {
 
     /// Returns the number of slots of the ring.
     pub(crate) fn slot_count(&self) -> usize {
-        self.requests.len()
+        self.request_by_slot.len()
     }
 
     /// Returns the number of slots in use, by requests in flight or waiting for submission.
     #[inline]
     pub(crate) fn in_use_count(&self) -> usize {
-        self.requests.len() - self.free_slots.len()
+        self.request_by_slot.len() - self.free_slots.len()
     }
 
-    /// Reports whether a request in a slot overlaps a range of a file.
     pub(crate) fn has_overlapping_request(&self, file: File, range: Range<u64>) -> bool {
-        let in_flight = self.requests.iter().flatten();
+        let in_flight = self.request_by_slot.iter().flatten();
         in_flight.filter(|one| one.file == file).any(|one| {
             let end_bytes = one.offset_bytes + u64::from(one.bytes);
             one.offset_bytes < range.end && range.start < end_bytes
@@ -123,37 +122,37 @@ impl Slots {
     pub(super) fn put_request(&mut self, request: Submission) -> Submission {
         let slot = self.free_slots.pop().expect("a slot is free");
         let request = Submission { slot, ..request };
-        self.requests[slot as usize] = Some(request);
-        self.batch.push(request);
+        self.request_by_slot[slot as usize] = Some(request);
+        self.unsubmitted_batch.push(request);
         request
     }
 
     /// Submits the waiting requests, but not before `moment`, which must be near, if it is given.
     #[inline]
-    pub(super) async fn submit(
+    pub(super) async fn submit_batch(
         &mut self,
         system: &mut System,
         moment: Option<Nanoseconds>,
     ) -> Result<(), ProgramError> {
         if let Some(calls) = &self.file_calls {
-            for request in self.batch.drain(..) {
+            for request in self.unsubmitted_batch.drain(..) {
                 self.completions
                     .push(calls.make_calls(system, &request).await?);
             }
             return Ok(());
         }
         let batch = match self.file_starts_bytes.is_empty() {
-            true => &self.batch,
+            true => &self.unsubmitted_batch,
             false => {
                 let starts = &self.file_starts_bytes;
-                let placed = self.batch.iter().map(|request| Submission {
+                let placed = self.unsubmitted_batch.iter().map(|request| Submission {
                     offset_bytes: request.offset_bytes
                         + starts.get(&request.file).copied().unwrap_or(0),
                     ..*request
                 });
-                self.placed_batch.clear();
-                self.placed_batch.extend(placed);
-                &self.placed_batch
+                self.batch_at_file_offsets.clear();
+                self.batch_at_file_offsets.extend(placed);
+                &self.batch_at_file_offsets
             }
         };
         // A device that has completed all that it had begins again with the first few.
@@ -161,40 +160,41 @@ impl Slots {
         let (first, others) = batch.split_at(few);
         match moment {
             _ if first.is_empty() => {}
-            None => system.submit(first).await?,
-            Some(moment) => system.submit_at(moment, first).await?,
+            None => system.submit_requests(first).await?,
+            Some(moment) => system.submit_requests_at(moment, first).await?,
         }
         for some in others.chunks(self.submission_size_max) {
-            system.submit(some).await?;
+            system.submit_requests(some).await?;
         }
-        self.batch.clear();
+        self.unsubmitted_batch.clear();
         Ok(())
     }
 
-    /// Returns the requests that have a slot and are not submitted.
     #[inline]
     pub(crate) fn unsubmitted_requests(&self) -> &[Submission] {
-        &self.batch
+        &self.unsubmitted_batch
     }
 
-    /// Waits as [`System::reap`] does. Completions that are available and not [taken](Self::take)
+    /// Waits as [`System::reap_requests`] does. Completions that are available and not [taken](Self::take_completed)
     /// count.
     #[inline]
-    pub(crate) async fn reap(
+    pub(crate) async fn reap_completions(
         &mut self,
         system: &mut System,
         at_least: usize,
         until: Option<Nanoseconds>,
     ) -> Result<Nanoseconds, ProgramError> {
-        let ready = self.completions.len() - self.taken_count;
+        let ready = self.completions.len() - self.taken_completion_count;
         if ready > 0 && ready >= at_least {
             return Ok(system.now());
         }
-        self.completions.drain(..self.taken_count);
-        self.taken_count = 0;
+        self.completions.drain(..self.taken_completion_count);
+        self.taken_completion_count = 0;
         if self.file_calls.is_none() {
             let at_least = at_least - ready;
-            return Ok(system.reap(at_least, until, &mut self.completions).await?);
+            return Ok(system
+                .reap_requests(at_least, until, &mut self.completions)
+                .await?);
         }
         // What was submitted is complete: there is a moment, or no wait.
         if let (true, Some(until)) = (ready < at_least, until) {
@@ -211,14 +211,14 @@ impl Slots {
     /// Fails for a read that ends early, and for a write that accepted no bytes.
     #[inline]
     pub(super) fn take_completed(&mut self) -> Result<Option<CompletedRequest>, ProgramError> {
-        while let Some(completion) = self.completions.get(self.taken_count).copied() {
-            self.taken_count += 1;
+        while let Some(completion) = self.completions.get(self.taken_completion_count).copied() {
+            self.taken_completion_count += 1;
             let slot = completion.slot as usize;
-            let request = self.requests[slot].expect("a slot that completes is in use");
-            let failure = match completion.result {
+            let request = self.request_by_slot[slot].expect("a slot that completes is in use");
+            let failure = match completion.byte_count_or_errno {
                 Ok(moved_bytes) if self.continue_if_short(&request, moved_bytes)? => {
-                    let longest = &mut self.progress[slot].response_max;
-                    *longest = completion.response.max(*longest);
+                    let longest = &mut self.progress_by_slot[slot].response_max;
+                    *longest = completion.response_time.max(*longest);
                     continue;
                 }
                 Ok(_) => None,
@@ -230,17 +230,17 @@ impl Slots {
                 }
             };
             self.free_slots.push(completion.slot);
-            self.requests[slot] = None;
-            let parts = std::mem::take(&mut self.progress[slot]);
+            self.request_by_slot[slot] = None;
+            let parts = std::mem::take(&mut self.progress_by_slot[slot]);
             return Ok(Some(CompletedRequest {
                 request,
-                response: completion.response.max(parts.response_max),
-                failure,
+                response_time: completion.response_time.max(parts.response_max),
+                call_failure: failure,
                 is_failure_ignored: false,
             }));
         }
         self.completions.clear();
-        self.taken_count = 0;
+        self.taken_completion_count = 0;
         Ok(None)
     }
 
@@ -252,7 +252,7 @@ impl Slots {
         request: &Submission,
         moved_bytes: u32,
     ) -> Result<bool, ProgramError> {
-        let moved_before = &mut self.progress[request.slot as usize].moved_bytes;
+        let moved_before = &mut self.progress_by_slot[request.slot as usize].moved_bytes;
         let all_moved_bytes = *moved_before + moved_bytes;
         if all_moved_bytes >= request.bytes || moves_no_bytes(request.operation) {
             return Ok(false);
@@ -264,7 +264,7 @@ impl Slots {
             return Err(ProgramError::WriteAcceptedNothing);
         }
         *moved_before = all_moved_bytes;
-        self.batch.push(Submission {
+        self.unsubmitted_batch.push(Submission {
             offset_bytes: request.offset_bytes + u64::from(all_moved_bytes),
             bytes: request.bytes - all_moved_bytes,
             ..*request
@@ -282,23 +282,23 @@ fn new_touched_vec<T: Copy>(count: usize) -> Vec<T> {
     room
 }
 
-/// Reports whether an operation's result is not a number of bytes.
 fn moves_no_bytes(operation: Operation) -> bool {
     match operation {
-        Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) | Operation::Discard => {
-            true
-        }
+        Operation::Fsync
+        | Operation::Fdatasync
+        | Operation::SyncRange(_)
+        | Operation::DiscardRange => true,
         Operation::Read | Operation::Write => false,
     }
 }
 
-fn system_call_of(operation: Operation) -> Call {
+fn system_call_of(operation: Operation) -> CallKind {
     match operation {
-        Operation::Read => Call::Read,
-        Operation::Write => Call::Write,
-        Operation::Fsync => Call::Fsync,
-        Operation::Fdatasync => Call::Fdatasync,
-        Operation::SyncRange(_) => Call::SyncFileRange,
-        Operation::Discard => Call::Discard,
+        Operation::Read => CallKind::Read,
+        Operation::Write => CallKind::Write,
+        Operation::Fsync => CallKind::Fsync,
+        Operation::Fdatasync => CallKind::Fdatasync,
+        Operation::SyncRange(_) => CallKind::SyncFileRange,
+        Operation::DiscardRange => CallKind::Discard,
     }
 }

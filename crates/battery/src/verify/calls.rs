@@ -1,12 +1,12 @@
 //! Verification of blocks that are written and read back by one call after another.
 
-use super::record::BlockPlace;
+use super::record::BlockPosition;
 use super::{SlotBlock, SlotPurpose, UnreadBlock, Verifier};
-use crate::blocks::{read_block, seek_to, write_block};
+use crate::blocks::{read_block, seek_to_offset, write_block};
 use crate::load::YesNo;
 use crate::program::ProgramError;
 use crate::worker::Worker;
-use diskperf_system::{Buffer, File, Open, System};
+use diskperf_system::{Buffer, File, OpenOptions, System};
 use diskperf_timeline::Nanoseconds;
 
 /// Verifier of a worker whose calls write one block after another.
@@ -46,14 +46,16 @@ impl CallVerifier {
         bytes: u64,
         think: Nanoseconds,
     ) -> Result<(), ProgramError> {
-        let place = BlockPlace {
+        let place = BlockPosition {
             file_index: index,
             offset_bytes,
         };
         let time_ns = Some(system.now().0);
         let write = self.verifier.record_write(place, bytes as u32, time_ns);
         let block = &mut self.block_buffer[..bytes as usize];
-        self.verifier.layout(bytes as u32).fill_block(block, write);
+        self.verifier
+            .layout_for_size(bytes as u32)
+            .fill_block(block, write);
         write_block(system, file, &*block, think).await?;
         self.verifier.complete_last_write(place);
         Ok(())
@@ -83,8 +85,8 @@ impl CallVerifier {
     ) -> Result<(), ProgramError> {
         system.end_timed_part().await?;
         let read = self.read_back_all((&mut *system, worker)).await;
-        let outcome = read.and_then(|()| self.verifier.evaluate());
-        system.count_verified(self.verifier.verified_blocks());
+        let outcome = read.and_then(|()| self.verifier.evaluate_differences());
+        system.count_verified(self.verifier.take_verified());
         outcome
     }
 
@@ -108,7 +110,7 @@ impl CallVerifier {
                 }
             };
             self.compare_block((&mut *system, file), unread).await?;
-            shown.show(system, &self.verifier);
+            shown.show_remaining(system, &self.verifier);
         }
         Ok(())
     }
@@ -121,7 +123,7 @@ impl CallVerifier {
         let paths = &self.file_paths;
         let path = |file: usize| paths[file].clone();
         let bytes = &mut self.block_buffer[..unread.bytes() as usize];
-        seek_to(system, file, unread.offset_bytes()).await?;
+        seek_to_offset(system, file, unread.offset_bytes()).await?;
         match read_block(system, file, bytes, Nanoseconds::ZERO).await {
             Ok(()) => {}
             Err(ProgramError::ShortFile) => {
@@ -135,9 +137,9 @@ impl CallVerifier {
             Err(error) => return Err(error),
         }
         let block = SlotBlock {
-            place: unread.place,
+            block_place: unread.block_place,
             bytes: unread.bytes(),
-            purpose: SlotPurpose::Compare(unread.record),
+            slot_purpose: SlotPurpose::CompareWithRecord(unread.block_record),
             written_bytes: 0,
         };
         self.verifier.compare_and_count(block, bytes, path)
@@ -149,8 +151,10 @@ pub(super) async fn open_uncached(
     (system, worker): (&mut System, &Worker),
     path: &str,
 ) -> Result<File, ProgramError> {
-    if !worker.direct {
-        system.drop_cached(path).await?;
+    if !worker.direct_io {
+        system.drop_cached_pages(path).await?;
     }
-    Ok(system.open(path, Open::READ.direct(worker.direct)).await?)
+    Ok(system
+        .open(path, OpenOptions::READ.with_direct(worker.direct_io))
+        .await?)
 }

@@ -2,13 +2,12 @@
 
 use super::calls::open_uncached;
 use super::{LISTED_DIFFERENCES_MAX, run_read_back_hook};
-use crate::blocks::{read_block, seek_to};
+use crate::blocks::{read_block, seek_to_offset};
 use crate::program::ProgramError;
 use crate::worker::Worker;
 use diskperf_system::{Buffer, ReadBackProgress, System};
-use diskperf_timeline::{Nanoseconds, Verified};
+use diskperf_timeline::{Nanoseconds, VerifiedBlocks};
 
-/// Copied file and its source.
 #[derive(Clone, Debug)]
 pub(crate) struct CopiedFile {
     pub(crate) source_path: String,
@@ -20,9 +19,9 @@ pub(crate) struct CopiedFile {
 
 /// Comparison of copies with their sources, block by block.
 pub(crate) struct CopyComparison {
-    expected: Buffer,
-    actual: Buffer,
-    verified: Verified,
+    expected_buffer: Buffer,
+    actual_buffer: Buffer,
+    verified_bytes: VerifiedBlocks,
     differences: Vec<String>,
 }
 
@@ -36,7 +35,7 @@ impl CopyComparison {
     /// # Errors
     ///
     /// Returns all differences. The first of them are listed individually.
-    pub(crate) async fn run(
+    pub(crate) async fn run_comparison(
         (system, worker): (&mut System, &Worker),
         files: &[CopiedFile],
         block_bytes: u64,
@@ -44,21 +43,21 @@ impl CopyComparison {
         system.end_timed_part().await?;
         run_read_back_hook();
         let mut comparison = Self {
-            expected: Buffer::new(block_bytes as usize),
-            actual: Buffer::new(block_bytes as usize),
-            verified: Verified {
-                kind: VERIFICATION_KIND.to_owned(),
-                ..Verified::default()
+            expected_buffer: Buffer::new(block_bytes as usize),
+            actual_buffer: Buffer::new(block_bytes as usize),
+            verified_bytes: VerifiedBlocks {
+                verification_kind: VERIFICATION_KIND.to_owned(),
+                ..VerifiedBlocks::default()
             },
             differences: Vec::new(),
         };
         let compared = comparison.compare_all((&mut *system, worker), files).await;
         let Self {
-            verified,
+            verified_bytes: verified,
             differences,
             ..
         } = comparison;
-        let outcome = compared.and_then(|()| super::evaluate(&verified, &differences));
+        let outcome = compared.and_then(|()| super::evaluate_counts(&verified, &differences));
         system.count_verified(verified);
         outcome
     }
@@ -68,13 +67,13 @@ impl CopyComparison {
         (system, worker): (&mut System, &Worker),
         files: &[CopiedFile],
     ) -> Result<(), ProgramError> {
-        let block_bytes = self.actual.len() as u64;
+        let block_bytes = self.actual_buffer.len() as u64;
         let blocks_of = |file: &CopiedFile| file.bytes.div_ceil(block_bytes);
         let blocks_total = files.iter().map(blocks_of).sum();
         for file in files {
             let shown = |blocks| ReadBackProgress {
-                blocks,
-                blocks_total,
+                verified_blocks: blocks,
+                blocks_to_verify: blocks_total,
             };
             self.compare_file((&mut *system, worker), file, shown)
                 .await?;
@@ -91,15 +90,15 @@ impl CopyComparison {
         let source = open_uncached((&mut *system, worker), &file.source_path).await?;
         let copy = open_uncached((&mut *system, worker), &file.copy_path).await?;
         let mut offset_bytes = 0;
-        self.verified.written_bytes += file.bytes;
+        self.verified_bytes.written_bytes += file.bytes;
         while offset_bytes < file.bytes {
-            let bytes = (file.bytes - offset_bytes).min(self.actual.len() as u64);
-            let expected = &mut self.expected[..bytes as usize];
-            seek_to(system, source, offset_bytes).await?;
+            let bytes = (file.bytes - offset_bytes).min(self.actual_buffer.len() as u64);
+            let expected = &mut self.expected_buffer[..bytes as usize];
+            seek_to_offset(system, source, offset_bytes).await?;
             read_block(system, source, expected, Nanoseconds::ZERO).await?;
-            let got = &mut self.actual[..bytes as usize];
+            let got = &mut self.actual_buffer[..bytes as usize];
             let at = file.copy_offset_bytes + offset_bytes;
-            seek_to(system, copy, at).await?;
+            seek_to_offset(system, copy, at).await?;
             let difference = match read_block(system, copy, got, Nanoseconds::ZERO).await {
                 Ok(()) => first_difference((expected, got), at),
                 Err(ProgramError::ShortFile) => Some(format!(
@@ -107,10 +106,10 @@ impl CopyComparison {
                 )),
                 Err(error) => return Err(error),
             };
-            self.verified.blocks += 1;
-            self.verified.bytes += bytes;
+            self.verified_bytes.block_count += 1;
+            self.verified_bytes.verified_bytes += bytes;
             if let Some(difference) = difference {
-                self.verified.mismatches += 1;
+                self.verified_bytes.mismatch_count += 1;
                 if self.differences.len() < LISTED_DIFFERENCES_MAX {
                     let (copy, source) = (&file.copy_path, &file.source_path);
                     let text = format!("{copy}: {difference} (the copy of {source})");
@@ -118,7 +117,7 @@ impl CopyComparison {
                 }
             }
             offset_bytes += bytes;
-            system.show_read_back(shown(self.verified.blocks));
+            system.publish_read_back_progress(shown(self.verified_bytes.block_count));
         }
         system.close(source).await?;
         Ok(system.close(copy).await?)

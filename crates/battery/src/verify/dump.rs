@@ -11,7 +11,7 @@ pub(crate) struct DumpFiles {
 impl DumpFiles {
     /// Writes each differing part of an I/O to files, and returns a text that names them. Existing
     /// files are not overwritten.
-    pub(super) fn write(
+    pub(super) fn write_dump_files(
         &self,
         (file, offset_bytes): (usize, u64),
         step_bytes: usize,

@@ -1,7 +1,7 @@
 //! Search for the blocks of a run that drew its offsets or sizes in an order of its own. Its blocks
 //! and their seeds are unknown until they are read.
 
-use super::record::{BlockPlace, BlockRecord, WriteState};
+use super::record::{BlockPosition, BlockRecord, WriteState};
 use super::{LISTED_DIFFERENCES_MAX, SlotBlock, SlotPurpose, UnreadBlock, Verifier};
 use crate::program::ProgramError;
 use diskperf_fio::verify::{ExpectedBlock, MAGIC, Mismatch};
@@ -19,9 +19,9 @@ pub(crate) struct BlockSearch {
     /// File and unit to read next. `None` until the search reads all units.
     next_unit: Option<(usize, u64)>,
     /// Number of blocks that match this program's order of writes.
-    matched_count: u64,
+    matched_unit_count: u64,
     /// Number of blocks that do not match this program's order of writes.
-    differing_count: u64,
+    differing_unit_count: u64,
     /// First of the blocks that do not match, each with its bytes and a description of the
     /// difference.
     differences: Vec<(SlotBlock, Vec<u8>, String)>,
@@ -35,15 +35,14 @@ pub(crate) struct FilePart {
 }
 
 impl BlockSearch {
-    /// Creates the search in the given parts of files.
     pub(crate) fn new(unit_bytes: u32, is_one_write: bool, parts: Vec<FilePart>) -> Self {
         Self {
             unit_bytes,
             is_unit_one_write: is_one_write,
             file_parts: parts,
             next_unit: None,
-            matched_count: 0,
-            differing_count: 0,
+            matched_unit_count: 0,
+            differing_unit_count: 0,
             differences: Vec::new(),
         }
     }
@@ -59,12 +58,12 @@ impl BlockSearch {
     }
 
     /// Takes the next unit and returns its position. Returns `None` if no unit is left.
-    fn take_next_unit(&mut self) -> Option<BlockPlace> {
+    fn take_next_unit(&mut self) -> Option<BlockPosition> {
         let (file, unit) = self.next_unit.as_mut()?;
         while *unit >= self.file_parts.get(*file)?.unit_count {
             (*file, *unit) = (*file + 1, 0);
         }
-        let place = BlockPlace {
+        let place = BlockPosition {
             file_index: *file,
             offset_bytes: self.file_parts[*file].start_bytes + *unit * u64::from(self.unit_bytes),
         };
@@ -75,26 +74,26 @@ impl BlockSearch {
 
 impl Verifier {
     fn search_mut(&mut self) -> Option<&mut BlockSearch> {
-        self.other_run.as_mut()?.search.as_mut()
+        self.other_run_expectation.as_mut()?.block_search.as_mut()
     }
 
     /// Returns the number of units that a search has still to read.
     pub(super) fn units_to_search(&self) -> u64 {
-        let other = self.other_run.as_ref();
-        let survey = other.and_then(|other| other.search.as_ref());
+        let other = self.other_run_expectation.as_ref();
+        let survey = other.and_then(|other| other.block_search.as_ref());
         survey.map_or(0, BlockSearch::unread_unit_count)
     }
 
     /// Reports whether a search evaluates the blocks.
     pub(super) fn is_searching(&self) -> bool {
-        let other = self.other_run.as_ref();
-        other.is_some_and(|other| other.search.is_some())
+        let other = self.other_run_expectation.as_ref();
+        other.is_some_and(|other| other.block_search.is_some())
     }
 
     /// Reports whether the search reads all units of the files.
     pub(super) fn is_reading_all_units(&self) -> bool {
-        let other = self.other_run.as_ref();
-        let survey = other.and_then(|other| other.search.as_ref());
+        let other = self.other_run_expectation.as_ref();
+        let survey = other.and_then(|other| other.block_search.as_ref());
         survey.is_some_and(|survey| survey.next_unit.is_some())
     }
 
@@ -108,12 +107,15 @@ impl Verifier {
         let Some(survey) = self.search_mut() else {
             return Ok(false);
         };
-        if survey.matched_count > survey.differing_count {
+        if survey.matched_unit_count > survey.differing_unit_count {
             self.add_search_differences()?;
             return Ok(false);
         }
         survey.next_unit = Some((0, 0));
-        (self.verified.blocks, self.verified.bytes) = (0, 0);
+        (
+            self.verified_blocks_so_far.block_count,
+            self.verified_blocks_so_far.verified_bytes,
+        ) = (0, 0);
         Ok(true)
     }
 
@@ -123,13 +125,16 @@ impl Verifier {
         let place = survey.take_next_unit()?;
         let record = BlockRecord {
             bytes: survey.unit_bytes,
-            seed: 0,
+            write_seed: 0,
             write_number: 0,
             time_ns: None,
-            state: WriteState::Complete,
+            write_state: WriteState::WriteComplete,
             is_trimmed: false,
         };
-        Some(UnreadBlock { place, record })
+        Some(UnreadBlock {
+            block_place: place,
+            block_record: record,
+        })
     }
 
     /// Compares a block that a search has read, and counts it.
@@ -143,8 +148,8 @@ impl Verifier {
         if is_of_units && !self.is_written(bytes) {
             return Ok(());
         }
-        self.verified.blocks += 1;
-        self.verified.bytes += u64::from(block.bytes);
+        self.verified_blocks_so_far.block_count += 1;
+        self.verified_blocks_so_far.verified_bytes += u64::from(block.bytes);
         let checked = match is_of_units {
             true => self.check_unit_header(block, bytes),
             false => self.compare_with_record(block, bytes),
@@ -152,13 +157,13 @@ impl Verifier {
         let Err(mismatch) = checked else {
             return Ok(());
         };
-        let place = path(block.place.file_index);
+        let place = path(block.block_place.file_index);
         if is_of_units {
             let dumped = self.write_dump(block, bytes);
             return self.add_difference(format!("{place}: {mismatch}{dumped}"));
         }
         let survey = self.search_mut().expect("it searches");
-        survey.differing_count += 1;
+        survey.differing_unit_count += 1;
         if survey.differences.len() < LISTED_DIFFERENCES_MAX {
             let text = format!("{place}: {mismatch}");
             survey.differences.push((block, bytes.to_vec(), text));
@@ -169,42 +174,44 @@ impl Verifier {
     /// Reports whether a unit was written: it has a header, or, for data without a header, a byte
     /// other than zero.
     fn is_written(&self, bytes: &[u8]) -> bool {
-        match self.rules.layout.decode_header(bytes) {
+        match self.verification_rules.block_layout.decode_header(bytes) {
             Some(decoded) => decoded.magic == MAGIC,
             None => bytes.iter().any(|byte| *byte != 0),
         }
     }
 
     fn compare_with_record(&mut self, block: SlotBlock, bytes: &mut [u8]) -> Result<(), Mismatch> {
-        let seed = match block.purpose {
-            SlotPurpose::Compare(record) => Some(record.seed),
-            SlotPurpose::CheckHeader | SlotPurpose::Write(_) => None,
+        let seed = match block.slot_purpose {
+            SlotPurpose::CompareWithRecord(record) => Some(record.write_seed),
+            SlotPurpose::CheckHeaderOnly | SlotPurpose::WrittenBlock(_) => None,
         };
         let expected = ExpectedBlock {
-            offset_bytes: block.place.offset_bytes,
+            offset_bytes: block.block_place.offset_bytes,
             seed,
             ..ExpectedBlock::default()
         };
-        self.rules.layout.verify_block(bytes, expected)?;
+        self.verification_rules
+            .block_layout
+            .verify_block(bytes, expected)?;
         let survey = self.search_mut().expect("it searches");
-        survey.matched_count += 1;
+        survey.matched_unit_count += 1;
         Ok(())
     }
 
     fn check_unit_header(&mut self, block: SlotBlock, bytes: &mut [u8]) -> Result<(), Mismatch> {
-        let layout = &self.rules.layout;
-        let other = self.other_run.as_mut().expect("it searches");
+        let layout = &self.verification_rules.block_layout;
+        let other = self.other_run_expectation.as_mut().expect("it searches");
         other.own_seed_count += 1;
         let is_one_write = other
-            .search
+            .block_search
             .as_ref()
             .is_some_and(|one| one.is_unit_one_write);
         let seed = layout
             .decode_header(bytes)
             .map(|decoded| decoded.header.seed);
-        let seed = seed.filter(|seed| is_one_write && other.seeds.contains(seed));
+        let seed = seed.filter(|seed| is_one_write && other.foreign_seeds.contains(seed));
         let expected = ExpectedBlock {
-            offset_bytes: block.place.offset_bytes,
+            offset_bytes: block.block_place.offset_bytes,
             seed,
             ..ExpectedBlock::default()
         };
@@ -214,28 +221,32 @@ impl Verifier {
     /// Evaluates the rest of the search after all reads, or when the job ends before.
     pub(super) fn finish_search(&mut self) -> Result<(), ProgramError> {
         let found = self
-            .other_run
+            .other_run_expectation
             .as_ref()
             .map_or(0, |other| other.own_seed_count);
         let Some(survey) = self.search_mut() else {
             return Ok(());
         };
-        let differing = survey.differing_count;
+        let differing = survey.differing_unit_count;
         match survey.next_unit {
             // Something must have been written.
             Some(_) if found == 0 && survey.unread_unit_count() == 0 => {
-                self.verified.blocks = differing;
+                self.verified_blocks_so_far.block_count = differing;
                 self.add_search_differences()
             }
             Some(_) => {
-                self.verified.unread_blocks += survey.unread_unit_count();
+                self.verified_blocks_so_far.unread_block_count += survey.unread_unit_count();
                 Ok(())
             }
-            None if survey.matched_count > differing => self.add_search_differences(),
+            None if survey.matched_unit_count > differing => self.add_search_differences(),
             // The job ended before it is known who wrote the blocks.
             None => {
-                self.verified.unread_blocks += self.verified.blocks;
-                (self.verified.blocks, self.verified.bytes) = (0, 0);
+                self.verified_blocks_so_far.unread_block_count +=
+                    self.verified_blocks_so_far.block_count;
+                (
+                    self.verified_blocks_so_far.block_count,
+                    self.verified_blocks_so_far.verified_bytes,
+                ) = (0, 0);
                 Ok(())
             }
         }
@@ -247,12 +258,12 @@ impl Verifier {
             return Ok(());
         };
         let differences = std::mem::take(&mut survey.differences);
-        let unnamed = std::mem::take(&mut survey.differing_count) - differences.len() as u64;
+        let unnamed = std::mem::take(&mut survey.differing_unit_count) - differences.len() as u64;
         for (block, bytes, text) in differences {
             let dumped = self.write_dump(block, &bytes);
             self.add_difference(text + &dumped)?;
         }
-        self.verified.mismatches += unnamed;
+        self.verified_blocks_so_far.mismatch_count += unnamed;
         Ok(())
     }
 }

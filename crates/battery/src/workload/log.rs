@@ -1,21 +1,20 @@
 //! Write-ahead log: consecutive records in a file that a sync makes durable.
 
-use crate::blocks::{ensure_file, pause, remove_file};
+use crate::blocks::{ensure_file, pause_for_think_time, remove_file};
 use crate::load::SyncCall;
 use crate::load::pace::IssuePace;
 use crate::program::ProgramError;
 use crate::ring::IoRing;
 use crate::worker::Worker;
-use diskperf_system::{Commit, File, Operation, Submission, System};
+use diskperf_system::{CommittedTransaction, File, Operation, Submission, System};
 use diskperf_timeline::Nanoseconds;
 
-/// File of a log.
 pub(crate) struct LogFile {
     pub(crate) file_path: String,
     /// Length of the log in bytes. After its end, records continue at its start.
-    pub(crate) bytes: u64,
+    pub(crate) file_bytes: u64,
     /// Whether the log file has its full length from the start.
-    pub(crate) preallocated: bool,
+    pub(crate) is_preallocated: bool,
 }
 
 impl LogFile {
@@ -24,8 +23,8 @@ impl LogFile {
         &self,
         (system, worker): (&mut System, &Worker),
     ) -> Result<(), ProgramError> {
-        match self.preallocated {
-            true => ensure_file(system, worker, &self.file_path, self.bytes).await,
+        match self.is_preallocated {
+            true => ensure_file(system, worker, &self.file_path, self.file_bytes).await,
             false => remove_file(system, worker.medium, &self.file_path).await,
         }
     }
@@ -33,7 +32,7 @@ impl LogFile {
 
 /// Log that a worker writes through its ring.
 pub(crate) struct AppendLog {
-    file: File,
+    log_file: File,
     /// Index of the log file among the files of the ring.
     file_index: usize,
     file_bytes: u64,
@@ -47,7 +46,7 @@ impl AppendLog {
     /// files of the ring.
     pub(crate) fn new((file, index): (File, usize), bytes: u64, sync_call: SyncCall) -> Self {
         Self {
-            file,
+            log_file: file,
             file_index: index,
             file_bytes: bytes,
             sync_call,
@@ -63,26 +62,26 @@ impl AppendLog {
         }
         self.pending_records.push(Submission {
             operation: Operation::Write,
-            file: self.file,
+            file: self.log_file,
             offset_bytes: self.next_offset_bytes,
             bytes,
             slot: 0,
-            intended: None,
+            intended_start: None,
         });
         self.next_offset_bytes += u64::from(bytes);
     }
 
     /// Writes the records, syncs them, and counts the commit. In an open loop, its latency counts
     /// from its arrival. Nothing else may be in flight.
-    pub(crate) async fn commit(
+    pub(crate) async fn commit_records(
         &mut self,
         ring: &mut IoRing<'_>,
         worker: &Worker,
         start: CommitStart,
     ) -> Result<(), ProgramError> {
-        let begin = ring.system.now();
+        let begin = ring.target_system.now();
         let sync = Submission {
-            operation: self.sync_call.operation(),
+            operation: self.sync_call.sync_operation(),
             offset_bytes: 0,
             bytes: 0,
             ..self.pending_records[0]
@@ -94,21 +93,23 @@ impl AppendLog {
             .pending_records
             .iter()
             .map(|record| u64::from(record.bytes));
-        ring.system.count_commit(Commit {
+        ring.target_system.count_commit(CommittedTransaction {
             bytes: bytes.sum(),
-            response: ring.system.now().since(start.arrival.unwrap_or(begin)),
-            lag: start.arrival_lag,
+            response_time: ring
+                .target_system
+                .now()
+                .since(start.arrival_time.unwrap_or(begin)),
+            arrival_lag: start.arrival_lag,
         });
         self.pending_records.clear();
-        pause(ring.system, worker.think).await
+        pause_for_think_time(ring.target_system, worker.think_time).await
     }
 }
 
-/// Start of a commit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CommitStart {
     /// Arrival time by the clock, or `None` in a closed loop.
-    arrival: Option<Nanoseconds>,
+    arrival_time: Option<Nanoseconds>,
     /// Time from the arrival to the start of the commit, or `None` in a closed loop.
     arrival_lag: Option<Nanoseconds>,
 }
@@ -120,26 +121,28 @@ pub(crate) async fn wait_for_next_commit(
     ring: &mut IoRing<'_>,
 ) -> Result<Option<CommitStart>, ProgramError> {
     loop {
-        let now = ring.system.now();
-        pace.end_ramp(now, ring.system)?;
-        if let Some(arrival) = pace.next_issue(now) {
+        let now = ring.target_system.now();
+        pace.end_ramp(now, ring.target_system)?;
+        if let Some(arrival) = pace.next_issue_time(now) {
             let lag = arrival.map(|arrival| now.since(arrival));
             return Ok(Some(CommitStart {
-                arrival,
+                arrival_time: arrival,
                 arrival_lag: lag,
             }));
         }
-        let Some(moment) = pace.next_due(now) else {
+        let Some(moment) = pace.next_due_time(now) else {
             break;
         };
         // Who would be woken late looks at the clock again and again.
-        let at_least = usize::from(!ring.system.wakes_late());
+        let at_least = usize::from(!ring.target_system.may_wake_late());
         let slots = &mut ring.slots;
-        slots.reap(ring.system, at_least, Some(moment)).await?;
+        slots
+            .reap_completions(ring.target_system, at_least, Some(moment))
+            .await?;
     }
     while let Some(intended) = pace.abandoned_arrival() {
         pace.count_issued(0);
-        ring.system.count_uncommitted(intended);
+        ring.target_system.count_uncommitted(intended);
     }
     Ok(None)
 }

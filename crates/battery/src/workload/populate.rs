@@ -6,12 +6,12 @@ use crate::program::ProgramError;
 use crate::verify::calls::CallVerifier;
 use crate::worker::{Medium, Worker};
 use crate::workload::tree::{TOP_NAME, Tree, TreeDescription, TreeFile};
-use diskperf_system::{Buffer, Errno, Open, System, Written};
+use diskperf_system::{Buffer, Errno, OpenOptions, System, WriteData};
 use diskperf_timeline::Nanoseconds;
 use std::rc::Rc;
 
 /// Length of the calls that write files: the block size of the file systems of Zachariassen 1987.
-pub(crate) const CALL_BYTES: u64 = 8192;
+pub(crate) const TREE_CALL_BYTES: u64 = 8192;
 
 /// Name of the file that records which tree exists.
 const TREE_RECORD_NAME: &str = "usr.made";
@@ -24,7 +24,7 @@ const CONTENTS_SEED: u64 = 1987;
 pub(crate) fn seed_field(seed: &mut u64) -> ParameterField<'_> {
     ParameterField {
         name: "tree_seed",
-        meaning: "random seed of the directory tree",
+        description: "random seed of the directory tree",
         value: ParameterValue::Count(seed, 0, u64::MAX),
     }
 }
@@ -45,35 +45,35 @@ pub(crate) fn top_path(worker: &Worker) -> String {
 /// Returns the path of the top directory of a worker's tree relative to the top of the file system,
 /// without a leading slash.
 pub(crate) fn top_path_below_mount(worker: &Worker) -> String {
-    format!("{}{TOP_NAME}", worker.folder)
+    format!("{}{TOP_NAME}", worker.file_folder)
 }
 
 /// Contents of the files of a tree: random bytes that repeat, from another offset on for each file.
 pub(crate) struct TreeContents {
-    data: Buffer,
+    content_buffer: Buffer,
     /// Shared copy of the data, if the system recognises data that it was given before.
     shared_data: Option<Rc<[u8]>>,
 }
 
 impl TreeContents {
     pub(crate) fn new(system: &System) -> Self {
-        let data = new_data_buffer(CALL_BYTES, CONTENTS_SEED);
-        let kept = system.keeping(&data);
+        let data = new_data_buffer(TREE_CALL_BYTES, CONTENTS_SEED);
+        let kept = system.keep_data(&data);
         Self {
-            data,
+            content_buffer: data,
             shared_data: kept,
         }
     }
 
     /// Returns the contents of a file from an offset on, at most one call. The offset is a multiple
     /// of the call length.
-    fn call_contents(&self, file: u64, offset_bytes: u64, bytes: u64) -> Written<'_> {
-        let kept = self.shared_data.as_ref().map(Written::kept);
-        let data = kept.unwrap_or_else(|| Written::from(&self.data[..]));
-        let calls = data.len() as u64 / CALL_BYTES;
-        let call = (file + offset_bytes / CALL_BYTES) % calls;
-        let start = (call * CALL_BYTES) as usize;
-        data.part(start..start + bytes as usize)
+    fn call_contents(&self, file: u64, offset_bytes: u64, bytes: u64) -> WriteData<'_> {
+        let kept = self.shared_data.as_ref().map(WriteData::from_kept_buffer);
+        let data = kept.unwrap_or_else(|| WriteData::from(&self.content_buffer[..]));
+        let calls = data.len() as u64 / TREE_CALL_BYTES;
+        let call = (file + offset_bytes / TREE_CALL_BYTES) % calls;
+        let start = (call * TREE_CALL_BYTES) as usize;
+        data.subrange(start..start + bytes as usize)
     }
 }
 
@@ -89,7 +89,7 @@ pub(crate) async fn make_tree(
     for directory in &tree.directories {
         let path = join_path(top, &directory.path);
         system.mkdir(&path).await?;
-        for file in &directory.files {
+        for file in &directory.directory_files {
             match &mut verifier {
                 Some(verifier) => {
                     make_verified_file(system, &path, file, (verifier, think)).await?
@@ -107,11 +107,11 @@ async fn make_file(
     file: &TreeFile,
     (contents, think): (&TreeContents, Nanoseconds),
 ) -> Result<(), ProgramError> {
-    let path = format!("{directory}/{}", file.name);
-    let open = system.open(&path, Open::CREATE).await?;
-    for offset_bytes in (0..file.size_bytes).step_by(CALL_BYTES as usize) {
-        let left = (file.size_bytes - offset_bytes).min(CALL_BYTES);
-        let call = contents.call_contents(file.number, offset_bytes, left);
+    let path = format!("{directory}/{}", file.file_name);
+    let open = system.open(&path, OpenOptions::CREATE).await?;
+    for offset_bytes in (0..file.size_bytes).step_by(TREE_CALL_BYTES as usize) {
+        let left = (file.size_bytes - offset_bytes).min(TREE_CALL_BYTES);
+        let call = contents.call_contents(file.file_number, offset_bytes, left);
         write_block(system, open, call, think).await?;
     }
     Ok(system.close(open).await?)
@@ -123,11 +123,11 @@ async fn make_verified_file(
     file: &TreeFile,
     (verifier, think): (&mut CallVerifier, Nanoseconds),
 ) -> Result<(), ProgramError> {
-    let path = format!("{directory}/{}", file.name);
-    let open = system.open(&path, Open::CREATE).await?;
+    let path = format!("{directory}/{}", file.file_name);
+    let open = system.open(&path, OpenOptions::CREATE).await?;
     let index = verifier.add_file(path);
-    for offset_bytes in (0..file.size_bytes).step_by(CALL_BYTES as usize) {
-        let left = (file.size_bytes - offset_bytes).min(CALL_BYTES);
+    for offset_bytes in (0..file.size_bytes).step_by(TREE_CALL_BYTES as usize) {
+        let left = (file.size_bytes - offset_bytes).min(TREE_CALL_BYTES);
         let place = (index, offset_bytes);
         verifier
             .write((&mut *system, open), place, left, think)
@@ -159,7 +159,7 @@ pub(crate) async fn ensure_tree(
         make_tree(system, &top_path(worker), (&tree, Nanoseconds::ZERO), None).await?;
     }
     let file = system
-        .open(&worker.file_path(TREE_RECORD_NAME), Open::READ_WRITE)
+        .open(&worker.file_path(TREE_RECORD_NAME), OpenOptions::READ_WRITE)
         .await?;
     system.fsync(file).await?;
     Ok(system.close(file).await?)
@@ -185,8 +185,8 @@ pub(crate) async fn remove_tree(
 ) -> Result<(), ProgramError> {
     for directory in tree.directories.iter().rev() {
         let path = join_path(top, &directory.path);
-        for file in &directory.files {
-            ignore_absence(system.unlink(&format!("{path}/{}", file.name)).await)?;
+        for file in &directory.directory_files {
+            ignore_absence(system.unlink(&format!("{path}/{}", file.file_name)).await)?;
         }
         ignore_absence(system.rmdir(&path).await)?;
     }
@@ -209,7 +209,7 @@ pub(crate) async fn record_tree(
 ) -> Result<(), ProgramError> {
     debug_assert!(worker.medium == Medium::Directory, "only files are noted");
     let file = system
-        .open(&worker.file_path(TREE_RECORD_NAME), Open::CREATE)
+        .open(&worker.file_path(TREE_RECORD_NAME), OpenOptions::CREATE)
         .await?;
     let text = [kind.content_bytes.to_le_bytes(), kind.seed.to_le_bytes()].concat();
     write_block(system, file, &text, Nanoseconds::ZERO).await?;
@@ -222,7 +222,7 @@ async fn read_tree_record(
     worker: &Worker,
 ) -> Result<Option<TreeDescription>, ProgramError> {
     let file = match system
-        .open(&worker.file_path(TREE_RECORD_NAME), Open::READ)
+        .open(&worker.file_path(TREE_RECORD_NAME), OpenOptions::READ)
         .await
     {
         Ok(file) => file,

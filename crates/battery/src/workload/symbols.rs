@@ -11,12 +11,11 @@ pub(crate) const TABLE_FILE_NAME: &str = "restoresymtable";
 
 /// Bytes of a table entry: offset and length of its name, its inode, its number, and references to
 /// five other entries.
-const ENTRY_BYTES: usize = 36;
+const SYMBOL_ENTRY_BYTES: usize = 36;
 /// Unit to which name lengths are rounded up, in bytes.
 const NAME_UNIT_BYTES: usize = 4;
-/// Inodes for each list of the table.
 const INODES_PER_LIST: u32 = 5;
-const HEADER_BYTES: usize = 32;
+const TABLE_HEADER_BYTES: usize = 32;
 
 /// Returns the table for these paths, by inode. Each entry has its name, inode and number. The
 /// other fields stay zero, because nothing reads them here.
@@ -26,7 +25,7 @@ pub(crate) fn encode_table(paths: &BTreeMap<u32, String>) -> Vec<u8> {
     for (number, (inode, path)) in (0_u32..).zip(paths) {
         let name = path.rsplit('/').next().unwrap_or_default();
         let words = [table.len() as u32, name.len() as u32, *inode, number];
-        let filled = entries.len() + ENTRY_BYTES;
+        let filled = entries.len() + SYMBOL_ENTRY_BYTES;
         entries.extend(words.iter().flat_map(|word| word.to_be_bytes()));
         entries.resize(filled, 0);
         table.extend_from_slice(name.as_bytes());
@@ -39,7 +38,7 @@ pub(crate) fn encode_table(paths: &BTreeMap<u32, String>) -> Vec<u8> {
     let lists = inodes.div_ceil(INODES_PER_LIST);
     table.resize(table.len() + lists as usize * size_of::<u32>(), 0);
     let header = [names_bytes, inodes, lists].map(u32::to_be_bytes);
-    let whole = table.len() + HEADER_BYTES;
+    let whole = table.len() + TABLE_HEADER_BYTES;
     table.extend_from_slice(header.as_flattened());
     table.resize(whole, 0);
     table

@@ -2,15 +2,13 @@
 //! 4.2BSD's dumprestor.h). Each inode has a header record before its contents, which fill whole
 //! records.
 
-use crate::blocks::{pause, write_block};
+use crate::blocks::{pause_for_think_time, write_block};
 use crate::program::ProgramError;
-use diskperf_system::{File, System, Work};
+use diskperf_system::{File, ProgramWork, System};
 use diskperf_timeline::Nanoseconds;
 
-/// Bytes of a tape record.
-pub(crate) const RECORD_BYTES: usize = 1024;
-/// Bytes of one write to the tape.
-pub(crate) const TAPE_BYTES: usize = 10 * RECORD_BYTES;
+pub(crate) const TAPE_RECORD_BYTES: usize = 1024;
+pub(crate) const TAPE_BLOCK_BYTES: usize = 10 * TAPE_RECORD_BYTES;
 
 /// Header record of the tape, in contrast to contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,11 +20,11 @@ pub(crate) enum RecordHeader {
     /// File, followed by its contents.
     File { inode: u32, size_bytes: u64 },
     /// Last header: the number of files and their total bytes.
-    End { files: u32, content_bytes: u64 },
+    EndOfTape { files: u32, content_bytes: u64 },
 }
 
 /// First word of each header: the magic number of 4.2BSD's tapes.
-const MAGIC: u32 = 60_012;
+const RECORD_MAGIC: u32 = 60_012;
 
 impl RecordHeader {
     fn to_fields(self) -> [u64; 3] {
@@ -34,7 +32,7 @@ impl RecordHeader {
             Self::Volume { top } => [1, u64::from(top), 0],
             Self::Directory { inode, size_bytes } => [2, u64::from(inode), size_bytes],
             Self::File { inode, size_bytes } => [3, u64::from(inode), size_bytes],
-            Self::End {
+            Self::EndOfTape {
                 files,
                 content_bytes,
             } => [4, u64::from(files), content_bytes],
@@ -43,14 +41,14 @@ impl RecordHeader {
 
     /// Writes the header to the start of a record of zeroes.
     fn write_to(self, record: &mut [u8]) {
-        record[..4].copy_from_slice(&MAGIC.to_be_bytes());
+        record[..4].copy_from_slice(&RECORD_MAGIC.to_be_bytes());
         for (place, field) in record[8..].chunks_exact_mut(8).zip(self.to_fields()) {
             place.copy_from_slice(&field.to_be_bytes());
         }
     }
 
     /// Parses the header in a record. Returns `None` if the record is not a header.
-    pub(crate) fn parse(record: &[u8]) -> Option<Self> {
+    pub(crate) fn parse_header(record: &[u8]) -> Option<Self> {
         let field = |number: usize| {
             let bytes = record.get(8 + number * 8..)?.first_chunk()?;
             Some(u64::from_be_bytes(*bytes))
@@ -58,7 +56,7 @@ impl RecordHeader {
         let number = u32::try_from(field(1)?).ok()?;
         let bytes = field(2)?;
         let magic = record.first_chunk().copied().map(u32::from_be_bytes);
-        match (magic == Some(MAGIC), field(0)?) {
+        match (magic == Some(RECORD_MAGIC), field(0)?) {
             (true, 1) => Some(Self::Volume { top: number }),
             (true, 2) => Some(Self::Directory {
                 inode: number,
@@ -68,7 +66,7 @@ impl RecordHeader {
                 inode: number,
                 size_bytes: bytes,
             }),
-            (true, 4) => Some(Self::End {
+            (true, 4) => Some(Self::EndOfTape {
                 files: number,
                 content_bytes: bytes,
             }),
@@ -79,18 +77,18 @@ impl RecordHeader {
 
 /// Writer of the tape format to a pipe.
 pub(crate) struct TapeWriter<'b> {
-    pub(crate) pipe: File,
-    /// Write buffer of [`TAPE_BYTES`].
+    pub(crate) pipe_file: File,
+    /// Write buffer of [`TAPE_BLOCK_BYTES`].
     pub(crate) buffer: &'b mut [u8],
     pub(crate) filled_bytes: usize,
     /// CPU time that the program uses after each write.
-    pub(crate) think: Nanoseconds,
+    pub(crate) think_time: Nanoseconds,
 }
 
 impl TapeWriter<'_> {
     /// Returns the free bytes in the write buffer: whole records, at least one.
     pub(crate) fn free_bytes(&self) -> usize {
-        TAPE_BYTES - self.filled_bytes
+        TAPE_BLOCK_BYTES - self.filled_bytes
     }
 
     /// Returns the next `bytes` bytes of the buffer to fill. There must be room for them.
@@ -100,39 +98,38 @@ impl TapeWriter<'_> {
 
     /// Accepts bytes that were put into the buffer, pads them with zeroes to a whole record, and
     /// writes the buffer to the pipe once it is full.
-    pub(crate) async fn accept(
+    pub(crate) async fn write_full_records(
         &mut self,
         system: &mut System,
         bytes: usize,
     ) -> Result<(), ProgramError> {
-        let whole = bytes.next_multiple_of(RECORD_BYTES);
+        let whole = bytes.next_multiple_of(TAPE_RECORD_BYTES);
         self.space_mut(whole)[bytes..].fill(0);
         self.filled_bytes += whole;
-        if self.filled_bytes == TAPE_BYTES {
-            write_block(system, self.pipe, &*self.buffer, Nanoseconds::ZERO).await?;
-            pause(system, self.think).await?;
+        if self.filled_bytes == TAPE_BLOCK_BYTES {
+            write_block(system, self.pipe_file, &*self.buffer, Nanoseconds::ZERO).await?;
+            pause_for_think_time(system, self.think_time).await?;
             self.filled_bytes = 0;
         }
         Ok(())
     }
 
-    /// Adds a header record.
     pub(crate) async fn write_header(
         &mut self,
         system: &mut System,
         header: RecordHeader,
     ) -> Result<(), ProgramError> {
-        let record = self.space_mut(RECORD_BYTES);
+        let record = self.space_mut(TAPE_RECORD_BYTES);
         record.fill(0);
         header.write_to(record);
-        self.accept(system, RECORD_BYTES).await
+        self.write_full_records(system, TAPE_RECORD_BYTES).await
     }
 
     /// Writes the rest of the buffer, padded with zeroes.
-    pub(crate) async fn finish(&mut self, system: &mut System) -> Result<(), ProgramError> {
+    pub(crate) async fn finish_tape(&mut self, system: &mut System) -> Result<(), ProgramError> {
         while self.filled_bytes > 0 {
-            self.space_mut(RECORD_BYTES).fill(0);
-            self.accept(system, RECORD_BYTES).await?;
+            self.space_mut(TAPE_RECORD_BYTES).fill(0);
+            self.write_full_records(system, TAPE_RECORD_BYTES).await?;
         }
         Ok(())
     }
@@ -140,36 +137,40 @@ impl TapeWriter<'_> {
 
 /// Reader of the tape format from a pipe.
 pub(crate) struct TapeReader<'b> {
-    pub(crate) pipe: File,
-    /// Read buffer of [`TAPE_BYTES`].
+    pub(crate) pipe_file: File,
+    /// Read buffer of [`TAPE_BLOCK_BYTES`].
     pub(crate) buffer: &'b mut [u8],
     /// Bytes of the buffer that were taken out already.
-    pub(crate) taken_bytes: usize,
+    pub(crate) consumed_bytes: usize,
 }
 
 impl TapeReader<'_> {
-    /// Returns the next tape record.
     pub(crate) async fn next_record(&mut self, system: &mut System) -> Result<&[u8], ProgramError> {
-        if self.taken_bytes == TAPE_BYTES {
+        if self.consumed_bytes == TAPE_BLOCK_BYTES {
             let mut filled = 0;
             // A pipe gives what is in it, which is less.
-            while filled < TAPE_BYTES {
-                match system.read(self.pipe, &mut self.buffer[filled..]).await? {
+            while filled < TAPE_BLOCK_BYTES {
+                match system
+                    .read(self.pipe_file, &mut self.buffer[filled..])
+                    .await?
+                {
                     0 => {
-                        return Err(ProgramError::Tape(
+                        return Err(ProgramError::TapeDamaged(
                             "the pipe ends before the end of the dump",
                         ));
                     }
                     count => filled += count,
                 }
             }
-            self.taken_bytes = 0;
-            let records = (TAPE_BYTES / RECORD_BYTES) as u32;
-            system.work(Work::RestoreRecords(records)).await?;
+            self.consumed_bytes = 0;
+            let records = (TAPE_BLOCK_BYTES / TAPE_RECORD_BYTES) as u32;
+            system
+                .perform_program_work(ProgramWork::RestoreRecords(records))
+                .await?;
         }
-        let start = self.taken_bytes;
-        self.taken_bytes += RECORD_BYTES;
-        Ok(&self.buffer[start..self.taken_bytes])
+        let start = self.consumed_bytes;
+        self.consumed_bytes += TAPE_RECORD_BYTES;
+        Ok(&self.buffer[start..self.consumed_bytes])
     }
 
     /// Returns the next tape record as a header. It is an error if the record is not one.
@@ -177,8 +178,8 @@ impl TapeReader<'_> {
         &mut self,
         system: &mut System,
     ) -> Result<RecordHeader, ProgramError> {
-        let header = RecordHeader::parse(self.next_record(system).await?);
-        header.ok_or(ProgramError::Tape("a header record was expected"))
+        let header = RecordHeader::parse_header(self.next_record(system).await?);
+        header.ok_or(ProgramError::TapeDamaged("a header record was expected"))
     }
 }
 
@@ -198,18 +199,18 @@ mod tests {
                 inode: u32::MAX,
                 size_bytes: u64::MAX,
             },
-            RecordHeader::End {
+            RecordHeader::EndOfTape {
                 files: 0,
                 content_bytes: 1,
             },
         ] {
-            let mut record = [0; RECORD_BYTES];
+            let mut record = [0; TAPE_RECORD_BYTES];
             header.write_to(&mut record);
-            assert_eq!(RecordHeader::parse(&record), Some(header));
+            assert_eq!(RecordHeader::parse_header(&record), Some(header));
             record[0] = 1;
-            assert_eq!(RecordHeader::parse(&record), None);
+            assert_eq!(RecordHeader::parse_header(&record), None);
         }
-        assert_eq!(RecordHeader::parse(&[0; RECORD_BYTES]), None);
-        assert_eq!(RecordHeader::parse(&[]), None);
+        assert_eq!(RecordHeader::parse_header(&[0; TAPE_RECORD_BYTES]), None);
+        assert_eq!(RecordHeader::parse_header(&[]), None);
     }
 }

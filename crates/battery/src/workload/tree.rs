@@ -16,7 +16,7 @@
 
 use crate::program::ProgramError;
 use crate::random::RandomDraws;
-use diskperf_system::{Layout, Node, Shape};
+use diskperf_system::{FilesystemLayout, ImageGeometry, TreeNode};
 use std::collections::BTreeSet;
 
 /// Name of the directory in which a tree is made.
@@ -39,17 +39,15 @@ const FILE_BYTES_LOG_DEVIATION: f64 = 1.96;
 /// Maximum file size of a tree, in bytes. Larger draws are repeated. A kernel or an emacs was well
 /// below this size.
 const FILE_BYTES_MAX: f64 = 2_097_152.0;
-/// Maximum share of a small tree that one file takes.
 const FILE_SHARE_MAX: f64 = 0.125;
 /// Mean number of files per directory, from Zachariassen 1987: 91 MB in about 500 directories.
 const FILES_PER_DIRECTORY: f64 = 10.6;
-/// Maximum depth of a directory below the top of the tree.
-const DEPTH_MAX: usize = 7;
+const DIRECTORY_DEPTH_MAX: usize = 7;
 const TREE_STREAM: u128 = 3;
 
 /// Geometry of an image that stands for the drive of Zachariassen 1987, a Fujitsu 2344 ("620
 /// cylinders 27 heads 67 sectors/track").
-const IMAGE_SHAPE: Shape = Shape {
+const IMAGE_SHAPE: ImageGeometry = ImageGeometry {
     sectors_per_track: 67,
     tracks_per_cylinder: 27,
     revolutions_per_second: 60,
@@ -71,22 +69,19 @@ pub(crate) struct Tree {
     pub(crate) directories: Vec<TreeDirectory>,
 }
 
-/// Directory of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TreeDirectory {
     /// Path of the directory relative to the top. It is empty for the top directory.
     pub(crate) path: String,
     /// Index of the parent directory in the tree. The top directory is its own parent.
     parent_index: usize,
-    pub(crate) files: Vec<TreeFile>,
+    pub(crate) directory_files: Vec<TreeFile>,
 }
 
-/// File of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TreeFile {
-    /// Number of the file among all files of the tree.
-    pub(crate) number: u64,
-    pub(crate) name: String,
+    pub(crate) file_number: u64,
+    pub(crate) file_name: String,
     pub(crate) size_bytes: u64,
 }
 
@@ -130,8 +125,8 @@ impl Tree {
             for size_bytes in &sizes[drawn] {
                 let name = draws.draw_name(&mut taken, &FILE_ENDINGS);
                 files.push(TreeFile {
-                    number,
-                    name,
+                    file_number: number,
+                    file_name: name,
                     size_bytes: *size_bytes,
                 });
                 number += 1;
@@ -149,13 +144,13 @@ impl Tree {
             self.directories.push(TreeDirectory {
                 path,
                 parent_index: parent,
-                files,
+                directory_files: files,
             });
         }
     }
 
     /// Iterates over all files, each with its path relative to the top of the tree.
-    pub(crate) fn files(&self) -> impl Iterator<Item = (String, &TreeFile)> {
+    pub(crate) fn iter_files(&self) -> impl Iterator<Item = (String, &TreeFile)> {
         self.directories.iter().flat_map(|directory| {
             let prefix = if directory.path.is_empty() {
                 String::new()
@@ -163,36 +158,45 @@ impl Tree {
                 format!("{}/", directory.path)
             };
             directory
-                .files
+                .directory_files
                 .iter()
-                .map(move |file| (format!("{prefix}{}", file.name), file))
+                .map(move |file| (format!("{prefix}{}", file.file_name), file))
         })
     }
 
     /// Returns the layout of the tree on a fresh file system of this size, in its directory
     /// [`TOP_NAME`].
-    pub(crate) fn layout(&self, image_bytes: u64) -> Result<Layout, ProgramError> {
+    pub(crate) fn layout_on_image(
+        &self,
+        image_bytes: u64,
+    ) -> Result<FilesystemLayout, ProgramError> {
         let nodes = self.directories.iter().enumerate();
         let nodes = nodes.flat_map(|(number, directory)| {
             // The top of the file system comes before the tree's directories.
             let made = match directory.path.rsplit('/').next() {
-                Some(name) if number > 0 => Node::Directory {
+                Some(name) if number > 0 => TreeNode::Directory {
                     parent: directory.parent_index + 1,
                     name,
                 },
-                _ => Node::Directory {
+                _ => TreeNode::Directory {
                     parent: 0,
                     name: TOP_NAME,
                 },
             };
-            let files = directory.files.iter().map(move |file| Node::File {
-                parent: number + 1,
-                name: &file.name,
-                size_bytes: file.size_bytes,
-            });
+            let files = directory
+                .directory_files
+                .iter()
+                .map(move |file| TreeNode::RegularFile {
+                    parent: number + 1,
+                    name: &file.file_name,
+                    size_bytes: file.size_bytes,
+                });
             [made].into_iter().chain(files)
         });
-        Ok(Layout::of_tree((image_bytes, IMAGE_SHAPE), nodes)?)
+        Ok(FilesystemLayout::from_tree(
+            (image_bytes, IMAGE_SHAPE),
+            nodes,
+        )?)
     }
 }
 
@@ -228,7 +232,7 @@ fn draw_parents(draws: &mut RandomDraws, count: usize) -> Vec<usize> {
     let mut parents = vec![0];
     while parents.len() < count {
         let parent = draws.draw_below(parents.len() as u64) as usize;
-        if depths[parent] < DEPTH_MAX {
+        if depths[parent] < DIRECTORY_DEPTH_MAX {
             depths.push(depths[parent] + 1);
             parents.push(parent);
         }

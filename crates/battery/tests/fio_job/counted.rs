@@ -42,7 +42,11 @@ fn paced_jobs_do_as_many_ios_in_a_time_as_those_of_fio() {
             .as_u64()
             .expect("a number");
         let ours = on_model(&format!("{common} {pacing}"));
-        let ours = ours.load.expect("it has a ring").read.count();
+        let ours = ours
+            .load_measure
+            .expect("it has a ring")
+            .read
+            .request_count();
         // A machine with more to do delays fio's pauses.
         let room = theirs / 8 + 5;
         (ours.abs_diff(theirs) > room).then(|| format!("{pacing}: {ours} here, {theirs} by fio"))
@@ -113,12 +117,12 @@ fn errors_that_are_passed_over_are_counted_as_fio_counts_them() {
         let json: serde_json::Value = serde_json::from_str(json).expect("JSON");
         let number = |key: &str| json["jobs"][0][key].as_u64().expect("a number");
         let loads = on_host(ours.path(), &all);
-        let counted = (loads[0].errors, loads[0].first_error);
+        let counted = (loads[0].ignored_error_count, loads[0].first_ignored_errno);
         assert_eq!(
             counted,
             (number("total_err"), number("first_error")),
             "{options}"
         );
-        assert_eq!(loads[0].write.count(), 16, "{options}");
+        assert_eq!(loads[0].write.request_count(), 16, "{options}");
     }
 }

@@ -77,7 +77,7 @@ fn a_job_with_a_runtime_ends_in_time_whatever_it_waits_for() {
                     "size=1m time_based=1 runtime=100ms ioengine={engine} iodepth={depth} {pacing}"
                 );
                 let measure = on_model(&options);
-                let load = measure.load.as_ref().expect("it has a ring");
+                let load = measure.load_measure.as_ref().expect("it has a ring");
                 let last = RUNTIME + longest(load);
                 // A search may be over before.
                 let first = match pacing.contains("latency_target") {
@@ -85,9 +85,9 @@ fn a_job_with_a_runtime_ends_in_time_whatever_it_waits_for() {
                     false => RUNTIME,
                 };
                 assert!(
-                    measure.elapsed >= first && measure.elapsed <= last,
+                    measure.elapsed_time >= first && measure.elapsed_time <= last,
                     "seed {SEED}, {options}: {:?}, not {RUNTIME:?} to {last:?}",
-                    measure.elapsed
+                    measure.elapsed_time
                 );
             }
         }
@@ -97,6 +97,6 @@ fn a_job_with_a_runtime_ends_in_time_whatever_it_waits_for() {
 /// Longest response of a request of any kind.
 fn longest(load: &LoadMeasure) -> Nanoseconds {
     let operations = [&load.read, &load.write, &load.sync, &load.discard];
-    let longest = operations.map(|operation| operation.response.max());
+    let longest = operations.map(|operation| operation.response_times.latency_max());
     longest.into_iter().max().unwrap_or_default()
 }

@@ -1,7 +1,7 @@
 //! Logs of I/O that one of fio and this program writes and the other repeats.
 
 use super::{SEED, is_fio_installed, job, on_host, run_on_host};
-use diskperf_battery::{Program, Script};
+use diskperf_battery::{IoLog, Program};
 use diskperf_blocktrace::{ReadOptions, TraceReader};
 use diskperf_timeline::LoadMeasure;
 use serde_json::Value;
@@ -46,9 +46,9 @@ fn fio(folder: &Path, arguments: &[&str]) -> Counts {
 
 fn counts(load: &LoadMeasure) -> Counts {
     [
-        (load.read.count(), load.read.bytes),
-        (load.write.count(), load.write.bytes),
-        (load.sync.count(), 0),
+        (load.read.request_count(), load.read.bytes),
+        (load.write.request_count(), load.write.bytes),
+        (load.sync.request_count(), 0),
     ]
 }
 
@@ -57,10 +57,10 @@ fn repeating(log: &Path, options: &str) -> Program {
     let mut job = job(&format!("read_iolog={} {options}", log.display()));
     let file = File::open(log).expect("a log");
     let reader = TraceReader::open("log", Box::new(file), &ReadOptions::default());
-    let script = Script::read(&job, reader.expect("a log")).expect("a script");
+    let script = IoLog::read_log(&job, reader.expect("a log")).expect("a script");
     // A section with both writes no log; here it shows what was repeated.
     job.iolog.replayed_path = None;
-    let program = Program::of_fio_log(&job, script, &BTreeMap::new());
+    let program = Program::from_fio_log(&job, script, &BTreeMap::new());
     program.unwrap_or_else(|errors| panic!("{errors}"))
 }
 

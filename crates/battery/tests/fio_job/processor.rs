@@ -20,12 +20,12 @@ fn the_processor_is_used_for_its_share_of_the_runtime() {
         let second = Nanoseconds::from_millis(1000);
         let room = Nanoseconds::from_millis(10);
         assert!(
-            measure.elapsed >= second && measure.elapsed <= second + room,
+            measure.elapsed_time >= second && measure.elapsed_time <= second + room,
             "seed {SEED}, {options}: {:?}",
-            measure.elapsed
+            measure.elapsed_time
         );
-        let used = measure.ledger.stage(Stage::User);
-        let percent = used.0 * 100 / measure.elapsed.0;
+        let used = measure.ledger.stage_duration(Stage::User);
+        let percent = used.0 * 100 / measure.elapsed_time.0;
         assert!(
             (least..=most).contains(&percent),
             "seed {SEED}, {options}: {percent} %, {:?}",

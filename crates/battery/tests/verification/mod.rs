@@ -9,10 +9,10 @@ use diskperf_battery::{Medium, Program, ProgramError, Worker};
 use diskperf_catalogue::Catalogue;
 use diskperf_fio::plan::FileSize;
 use diskperf_fio::{JobDefinition, JobEnvironment, JobFile};
-use diskperf_machine::specification::Specification;
-use diskperf_machine::{Circumstances, Machine, Rendezvous as Meeting};
-use diskperf_system::host::{Clock, Control, Host, Ports};
-use diskperf_system::model::{Model, ModelPorts};
+use diskperf_machine::specification::MachineSpecification;
+use diskperf_machine::{Machine, RunConditions, WorkerRendezvous as Meeting};
+use diskperf_system::host::{CallClock, HostPorts, HostWorker, WorkerControl};
+use diskperf_system::model::{ModelPorts, ModelWorker};
 use diskperf_system::{System, WorkerProgress, run_ready};
 use diskperf_timeline::{LoadMeasure, Nanoseconds};
 use std::cell::RefCell;
@@ -34,44 +34,44 @@ pub(crate) fn job(options: &str) -> JobDefinition {
 
 pub(crate) fn worker(medium: Medium) -> Worker {
     Worker {
-        index: 0,
-        drive: 0,
+        worker_index: 0,
+        drive_index: 0,
         medium,
-        folder: "",
-        other: None,
+        file_folder: "",
+        second_target: None,
         size_bytes: 1 << 20,
-        direct: medium == Medium::Device,
-        seed: 1983,
-        company: Default::default(),
-        think: Nanoseconds::ZERO,
+        direct_io: medium == Medium::Device,
+        random_seed: 1983,
+        worker_group: Default::default(),
+        think_time: Nanoseconds::ZERO,
     }
 }
 
 pub(crate) async fn work(system: &mut System, program: &Program, worker: &Worker) -> Outcome {
     let mut program = program.clone();
-    let mut buffer = program.buffer(worker);
-    program.prepare(system, worker).await?;
-    program.survey(system, worker).await?;
+    let mut buffer = program.new_buffer(worker);
+    program.prepare_target(system, worker).await?;
+    program.survey_target(system, worker).await?;
     let origin = system.now();
     system.start_measuring(origin)?;
-    let run = program.run(system, worker, &mut buffer).await;
+    let run = program.run_timed_part(system, worker, &mut buffer).await;
     let measure = system.finish_measuring().await?;
     system.close_all().await;
     // One call at a time leaves no load: what was verified is all that is looked at.
     let verified = measure.all_verified().cloned();
-    if let Err(ProgramError::Corrupt(text)) = &run {
-        let mismatches = verified.as_ref().map(|one| one.mismatches);
+    if let Err(ProgramError::CorruptData(text)) = &run {
+        let mismatches = verified.as_ref().map(|one| one.mismatch_count);
         assert!(mismatches > Some(0), "{text}: {verified:?}");
     }
     run.map(|()| LoadMeasure {
-        verified,
-        ..measure.load.unwrap_or_default()
+        verified_blocks: verified,
+        ..measure.load_measure.unwrap_or_default()
     })
 }
 
 /// Runs a section in a directory.
 pub(crate) fn on_host(folder: &Path, options: &str) -> Outcome {
-    let program = Program::of_fio_job(
+    let program = Program::from_fio_job(
         &job(options),
         &BTreeMap::new(),
         &BTreeMap::new(),
@@ -108,7 +108,7 @@ pub(crate) fn end_on_host(
     end: OwnedFd,
 ) -> Outcome {
     let worker = Worker {
-        index,
+        worker_index: index,
         ..worker(Medium::Directory)
     };
     worker_on_host(folder, program, (worker, vec![Some(end)]), &Arc::default())
@@ -121,16 +121,16 @@ fn worker_on_host(
     progress: &Arc<WorkerProgress>,
 ) -> Outcome {
     let directory = OwnedFd::from(std::fs::File::open(folder).expect("a folder"));
-    let ports = Ports {
+    let ports = HostPorts {
         directories: vec![directory],
         pipe_ends,
-        ..Ports::default()
+        ..HostPorts::default()
     };
-    let control = Control {
+    let control = WorkerControl {
         progress: Arc::clone(progress),
-        ..Control::alone(true, Clock::calibrated())
+        ..WorkerControl::for_single_worker(true, CallClock::new_calibrated())
     };
-    let mut system = System::Host(Box::new(Host::new(ports, control)));
+    let mut system = System::HostWorker(Box::new(HostWorker::new(ports, control)));
     run_ready(work(&mut system, program, &worker))
 }
 
@@ -142,7 +142,7 @@ pub(crate) fn on_model(rig: &str, medium: Medium, sections: &[&str]) -> Vec<Outc
             Medium::Directory | Medium::File => BTreeMap::new(),
         };
         let program =
-            Program::of_fio_job(&job(options), &existing, &BTreeMap::new(), &BTreeMap::new());
+            Program::from_fio_job(&job(options), &existing, &BTreeMap::new(), &BTreeMap::new());
         program.unwrap_or_else(|errors| panic!("{options}: {errors}"))
     };
     let programs: Vec<Program> = sections.iter().map(program).collect();
@@ -162,28 +162,30 @@ pub(crate) fn shown_on_model(
     let progress = Arc::<WorkerProgress>::default();
     let resolved = Catalogue::embedded().resolve(rig, &[]);
     let resolved = resolved.unwrap_or_else(|problem| panic!("{problem}"));
-    let read = Specification::read(resolved).unwrap_or_else(|problem| panic!("{problem}"));
-    let machine = Machine::build(&read.0, Circumstances::default());
+    let read =
+        MachineSpecification::read_machine(resolved).unwrap_or_else(|problem| panic!("{problem}"));
+    let machine = Machine::build(&read.0, RunConditions::default());
     let ports = ModelPorts {
-        number: 0,
+        process_number: 0,
         pipe_ends: Vec::new(),
-        meeting: Meeting::new(1),
-        time_calls: false,
-        stop: Default::default(),
+        rendezvous: Meeting::new(1),
+        times_calls: false,
+        stop_requested: Default::default(),
         progress: Arc::clone(&progress),
     };
     let kernel = machine.kernel().clone();
     let outcomes: Rc<RefCell<Vec<Outcome>>> = Rc::default();
     let kept = Rc::clone(&outcomes);
-    machine.spawn("worker", async move {
-        let mut system = System::Model(Box::new(Model::begin(&kernel, ports).await));
+    machine.spawn_process("worker", async move {
+        let mut system =
+            System::ModelWorker(Box::new(ModelWorker::begin_session(&kernel, ports).await));
         for program in &programs {
             let outcome = work(&mut system, program, &worker(medium)).await;
             kept.borrow_mut().push(outcome);
         }
-        system.end().await;
+        system.end_session().await;
     });
-    machine.run().expect("the worker ends");
+    machine.run_to_end().expect("the worker ends");
     Shown {
         outcome: outcomes.take(),
         progress,

@@ -1,11 +1,11 @@
 //! A modelled machine, and workers on it.
 
-use diskperf_battery::{Company, Medium, Other, Program, Worker};
+use diskperf_battery::{Medium, Program, SecondTarget, Worker, WorkerGroupMember};
 use diskperf_catalogue::{Catalogue, Setting};
-use diskperf_machine::specification::Specification;
-use diskperf_machine::{Circumstances, Machine, Pipe, Rendezvous, TieBreak};
-use diskperf_system::model::{Model, ModelPorts};
-use diskperf_system::{Layout, Open, System};
+use diskperf_machine::specification::MachineSpecification;
+use diskperf_machine::{Machine, Pipe, RunConditions, TieBreak, WorkerRendezvous};
+use diskperf_system::model::{ModelPorts, ModelWorker};
+use diskperf_system::{FilesystemLayout, OpenOptions, System};
 use diskperf_timeline::{Nanoseconds, WorkerMeasure};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -15,28 +15,28 @@ use std::rc::Rc;
 pub(crate) const SIZE_BYTES: u64 = 3_000_000;
 
 pub(crate) fn program(name: &str, settings: &[(&str, &str)]) -> Program {
-    let mut program = Program::named(name).expect("a program");
+    let mut program = Program::from_name(name).expect("a program");
     for (key, value) in settings {
-        program.set(key, value).expect("a parameter");
+        program.set_parameter(key, value).expect("a parameter");
     }
     program
 }
 
 pub(crate) fn worker(index: u32) -> Worker {
     Worker {
-        index,
-        drive: 0,
+        worker_index: index,
+        drive_index: 0,
         medium: Medium::Directory,
-        folder: "",
-        other: Some(Other {
-            number: 1,
+        file_folder: "",
+        second_target: Some(SecondTarget {
+            drive_number: 1,
             medium: Medium::Directory,
         }),
         size_bytes: SIZE_BYTES,
-        direct: false,
-        seed: 1,
-        think: Nanoseconds::ZERO,
-        company: Company::default(),
+        direct_io: false,
+        random_seed: 1,
+        think_time: Nanoseconds::ZERO,
+        worker_group: WorkerGroupMember::default(),
     }
 }
 
@@ -44,18 +44,18 @@ pub(crate) fn worker(index: u32) -> Worker {
 pub(crate) async fn work(system: &mut System, program: &Program, worker: &Worker) -> WorkerMeasure {
     let mut program = program.clone();
     let name = program.name();
-    let failed = |error| panic!("{name} {}: {error}", worker.index);
-    let mut buffer = program.buffer(worker);
-    let prepared = program.prepare(system, worker).await;
+    let failed = |error| panic!("{name} {}: {error}", worker.worker_index);
+    let mut buffer = program.new_buffer(worker);
+    let prepared = program.prepare_target(system, worker).await;
     prepared.unwrap_or_else(failed);
     system.barrier().await.expect("all come");
-    let surveyed = program.survey(system, worker).await;
+    let surveyed = program.survey_target(system, worker).await;
     surveyed.unwrap_or_else(failed);
     let origin = system.barrier().await.expect("all come");
     let start = origin + program.start_offset(worker);
     system.sleep_until(start).await.expect("time passes");
     system.start_measuring(origin).expect("it starts");
-    let run = program.run(system, worker, &mut buffer).await;
+    let run = program.run_timed_part(system, worker, &mut buffer).await;
     run.unwrap_or_else(failed);
     let mut measure = system.finish_measuring().await.expect("it ends");
     measure.payload_bytes = program.payload_bytes(worker, &measure);
@@ -77,7 +77,7 @@ impl Deref for Bench {
 }
 
 pub(crate) fn machine() -> Bench {
-    machine_with(TieBreak::Insertion)
+    machine_with(TieBreak::InsertionOrder)
 }
 
 pub(crate) fn machine_with(tie_break: TieBreak) -> Bench {
@@ -91,13 +91,13 @@ pub(crate) fn machine_set(tie_break: TieBreak, settings: &[(&str, &str)]) -> Ben
     let settings: Vec<Setting> = settings
         .map(|(path, text)| Setting {
             path: path.to_owned(),
-            text: text.to_owned(),
+            value_text: text.to_owned(),
         })
         .collect();
-    let circumstances = Circumstances {
-        volumes: 2,
+    let circumstances = RunConditions {
+        volume_count: 2,
         tie_break,
-        ..Circumstances::default()
+        ..RunConditions::default()
     };
     machine_of(("vax780-sc780-eagle", &settings), circumstances)
 }
@@ -105,11 +105,12 @@ pub(crate) fn machine_set(tie_break: TieBreak, settings: &[(&str, &str)]) -> Ben
 /// A system of the catalogue.
 pub(crate) fn machine_of(
     (system, settings): (&str, &[Setting]),
-    circumstances: Circumstances,
+    circumstances: RunConditions,
 ) -> Bench {
     let resolved = Catalogue::embedded().resolve(system, settings);
     let resolved = resolved.unwrap_or_else(|problem| panic!("{problem}"));
-    let read = Specification::read(resolved).unwrap_or_else(|problem| panic!("{problem}"));
+    let read =
+        MachineSpecification::read_machine(resolved).unwrap_or_else(|problem| panic!("{problem}"));
     Bench {
         machine: Machine::build(&read.0, circumstances),
         next: Cell::new(0),
@@ -122,44 +123,45 @@ pub(crate) fn run_workers<T: 'static>(
     workers: u32,
     body: impl AsyncFn(&mut System, u32) -> T + Clone + 'static,
 ) -> Vec<T> {
-    let meeting = Rendezvous::new(workers as usize);
+    let meeting = WorkerRendezvous::new(workers as usize);
     let results: Rc<RefCell<BTreeMap<u32, T>>> = Rc::default();
-    let (read, write) = Pipe::ends();
+    let (read, write) = Pipe::make_ends();
     let mut ends = [Some(write), Some(read)];
     for index in 0..workers {
         let end = ends.get_mut(index as usize).and_then(Option::take);
         let ports = ModelPorts {
-            number: machine.next.replace(machine.next.get() + 1),
+            process_number: machine.next.replace(machine.next.get() + 1),
             pipe_ends: end.into_iter().collect(),
-            meeting: Rc::clone(&meeting),
-            time_calls: false,
-            stop: Default::default(),
+            rendezvous: Rc::clone(&meeting),
+            times_calls: false,
+            stop_requested: Default::default(),
             progress: Default::default(),
         };
         let kernel = machine.kernel().clone();
         let (results, body) = (Rc::clone(&results), body.clone());
-        machine.spawn(&format!("worker {index}"), async move {
-            let mut system = System::Model(Box::new(Model::begin(&kernel, ports).await));
+        machine.spawn_process(&format!("worker {index}"), async move {
+            let mut system =
+                System::ModelWorker(Box::new(ModelWorker::begin_session(&kernel, ports).await));
             let result = body(&mut system, index).await;
-            system.end().await;
+            system.end_session().await;
             results.borrow_mut().insert(index, result);
         });
     }
-    machine.run().expect("all workers end");
+    machine.run_to_end().expect("all workers end");
     results.take().into_values().collect()
 }
 
 pub(crate) fn run_modelled(machine: &Bench, program: &Program) -> Vec<WorkerMeasure> {
     let program = program.clone();
-    let workers = program.workers();
+    let workers = program.worker_count();
     run_workers(machine, workers, async move |system: &mut System, index| {
         work(system, &program, &worker(index)).await
     })
 }
 
-pub(crate) fn layout(machine: &Bench, mount: u32) -> Layout {
+pub(crate) fn layout(machine: &Bench, mount: u32) -> FilesystemLayout {
     let mut layouts = run_workers(machine, 1, async move |system: &mut System, _| {
-        system.layout(mount).expect("it is mounted")
+        system.layout_of_mount(mount).expect("it is mounted")
     });
     layouts.remove(0)
 }
@@ -170,15 +172,15 @@ pub(crate) fn files_modelled(
     mount: u32,
     top: &'static str,
 ) -> BTreeMap<String, Vec<u8>> {
-    let inodes = layout(machine, mount).inodes();
+    let inodes = layout(machine, mount).inode_layouts();
     let mut read = run_workers(machine, 1, async move |system: &mut System, _| {
         let mut files = BTreeMap::new();
-        for inode in inodes.iter().filter(|inode| !inode.directory) {
+        for inode in inodes.iter().filter(|inode| !inode.is_directory) {
             let Some(name) = inode.path.strip_prefix(top) else {
                 continue;
             };
             let path = format!("/mnt{mount}/{}", inode.path);
-            let file = system.open(&path, Open::READ).await.expect("a file");
+            let file = system.open(&path, OpenOptions::READ).await.expect("a file");
             let mut bytes = vec![0; inode.size_bytes as usize];
             let mut done = 0;
             while done < bytes.len() {
@@ -194,7 +196,7 @@ pub(crate) fn files_modelled(
 
 pub(crate) fn assert_sound(machine: &Bench) {
     for drive in 0..2 {
-        if let Err(problems) = machine.check(drive) {
+        if let Err(problems) = machine.check_file_system(drive) {
             panic!("drive {drive}: {problems:?}");
         }
     }

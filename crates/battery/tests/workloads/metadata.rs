@@ -35,7 +35,10 @@ fn metadata_counts_each_kind_of_operation() {
         let program = program("metadata", &[("fsync", fsync), ("phases", phases)]);
         for _ in 0..2 {
             let measures = run_modelled(&machine, &program);
-            let load = measures[0].load.as_ref().expect("its calls are counted");
+            let load = measures[0]
+                .load_measure
+                .as_ref()
+                .expect("its calls are counted");
             let kinds = [
                 &load.create,
                 &load.stat,
@@ -43,15 +46,15 @@ fn metadata_counts_each_kind_of_operation() {
                 &load.unlink,
                 &load.sync,
             ];
-            let found = kinds.map(|kind| kind.count());
+            let found = kinds.map(|kind| kind.request_count());
             assert_eq!(
                 found,
                 counts.map(|times| times * files),
                 "{fsync}, {phases}"
             );
-            let spans: Nanoseconds = kinds[..4].iter().map(|kind| kind.span).sum();
+            let spans: Nanoseconds = kinds[..4].iter().map(|kind| kind.elapsed_span).sum();
             assert!(
-                spans <= measures[0].elapsed,
+                spans <= measures[0].elapsed_time,
                 "{fsync}, {phases}: one after the other"
             );
             let there = files_modelled(&machine, 0, "names0/");
@@ -81,8 +84,8 @@ fn metadata_of_empty_files_is_of_names_alone() {
         work(system, &program, &worker).await
     });
     for measure in measures {
-        let load = measure.load.expect("its calls are counted");
-        assert_eq!((load.create.count(), load.create.bytes), (100, 0));
+        let load = measure.load_measure.expect("its calls are counted");
+        assert_eq!((load.create.request_count(), load.create.bytes), (100, 0));
         assert_eq!(measure.written_bytes, 0);
     }
     assert_sound(&machine);

@@ -2,7 +2,7 @@
 
 use crate::bench::{machine_of, program, run_workers, work, worker};
 use diskperf_battery::{Medium, Worker};
-use diskperf_machine::Circumstances;
+use diskperf_machine::RunConditions;
 use diskperf_system::System;
 
 /// Between two arrivals nothing is under way: time passes until the next one.
@@ -24,25 +24,25 @@ fn all_that_arrive_are_served() {
                 ("duration_ms", "10000"),
             ],
         );
-        let machine = machine_of(("bare-fixed", &[]), Circumstances::default());
+        let machine = machine_of(("bare-fixed", &[]), RunConditions::default());
         let measures = run_workers(&machine, 1, async move |system: &mut System, index| {
             let worker = Worker {
                 medium: Medium::Device,
-                other: None,
-                direct: true,
+                second_target: None,
+                direct_io: true,
                 ..worker(index)
             };
             work(system, &program, &worker).await
         });
-        let load = measures[0].load.as_ref().expect("it has a ring");
-        let lag = load.lag.as_ref().expect("arrivals do not wait");
-        let count = load.read.count();
-        assert_eq!(lag.count(), count, "{name}, {spacing}");
+        let load = measures[0].load_measure.as_ref().expect("it has a ring");
+        let lag = load.arrival_lag.as_ref().expect("arrivals do not wait");
+        let count = load.read.request_count();
+        assert_eq!(lag.latency_count(), count, "{name}, {spacing}");
         match spacing {
             "constant" => assert_eq!(count, 1000, "{name}"),
             // Seed 1; five standard deviations to each side.
             _ => assert!((842..=1158).contains(&count), "{name}, {spacing}: {count}"),
         }
-        assert_eq!(load.unfinished, 0, "{name}, {spacing}");
+        assert_eq!(load.unfinished_count, 0, "{name}, {spacing}");
     }
 }

@@ -26,11 +26,11 @@ fn without_table(restored: &mut BTreeMap<String, Vec<u8>>) -> u64 {
 fn dump_and_restore_compute() {
     let machine = machine();
     let measures = run_modelled(&machine, &program("dump_restore", &[]));
-    let inodes = layout(&machine, 0).inodes();
+    let inodes = layout(&machine, 0).inode_layouts();
     let dumped = |path: &str| path == "usr" || path.starts_with("usr/");
     let dumped = inodes.iter().filter(|inode| dumped(&inode.path)).count() as u64;
     let records = measures[1].read_bytes / 1024;
-    let user = |worker: usize| measures[worker].ledger.stage(Stage::User);
+    let user = |worker: usize| measures[worker].ledger.stage_duration(Stage::User);
     assert_eq!(user(0), Nanoseconds(dumped * 5_000_000));
     assert_eq!(user(1), Nanoseconds(dumped * 5_000_000 + records * 600_000));
 }
@@ -41,11 +41,11 @@ fn dump_and_restore_compute() {
 fn what_restore_changes_of_files_takes_its_time() {
     let elapsed = |waits: &str| {
         let waits = ("kernel.attributes_synchronous", waits);
-        let machine = machine_set(TieBreak::Insertion, &[waits]);
+        let machine = machine_set(TieBreak::InsertionOrder, &[waits]);
         let measures = run_modelled(&machine, &program("dump_restore", &[]));
         // Half of them are what was dumped.
-        let inodes = layout(&machine, 0).inodes().len() as u64;
-        (measures[1].elapsed, inodes / 2)
+        let inodes = layout(&machine, 0).inode_layouts().len() as u64;
+        (measures[1].elapsed_time, inodes / 2)
     };
     let ((without, inodes), (with, _)) = (elapsed("false"), elapsed("true"));
     // Owner, mode and times of each, a write apiece, at half a turn at least.
@@ -91,7 +91,7 @@ fn dump_reads_past_the_cache() {
     assert!(read > inodes + SIZE_BYTES, "{read}");
 }
 
-fn length(extent: &diskperf_system::Extent) -> u64 {
+fn length(extent: &diskperf_system::ByteExtent) -> u64 {
     u64::from(extent.length_bytes)
 }
 
@@ -99,21 +99,21 @@ fn length(extent: &diskperf_system::Extent) -> u64 {
 fn fsck_reads_the_whole_of_a_mounted_file_system() {
     let machine = machine();
     run_modelled(&machine, &program("populate", &[]));
-    let populated = machine.now();
+    let populated = machine.current_time();
     let measures = run_modelled(&machine, &program("fsck", &[]));
     let layout = layout(&machine, 0);
     let reads = layout.fsck_reads();
     let bytes: u64 = reads.iter().map(|read| length(&read.extent)).sum();
     assert_eq!(measures[0].read_bytes, bytes);
-    assert_eq!(measures[0].calls, reads.len() as u64);
+    assert_eq!(measures[0].call_count, reads.len() as u64);
     assert_eq!(measures[0].storage_read_bytes, Some(bytes));
     assert_eq!(measures[0].written_bytes, 0);
     // The work of a VAX-11/780 on a VAX-11/780.
     let blocks = layout.inode_blocks().len() as u64;
     let work_us = blocks * 48_000 + (reads.len() as u64 - blocks) * 200;
-    let user = measures[0].ledger.stage(Stage::User);
+    let user = measures[0].ledger.stage_duration(Stage::User);
     assert_eq!(user, Nanoseconds(work_us * 1000));
-    assert!(machine.now() > populated);
+    assert!(machine.current_time() > populated);
     assert_sound(&machine);
 }
 
@@ -127,8 +127,8 @@ fn fscks_start_apart() {
     for (number, measure) in measures.iter().enumerate() {
         assert_eq!(measure.read_bytes, measures[0].read_bytes);
         let asked = Nanoseconds::from_millis(5000 * number as u64);
-        let late = measure.started.since(asked);
-        assert!(measure.started >= asked && late < Nanoseconds::from_millis(1000));
+        let late = measure.start_time.since(asked);
+        assert!(measure.start_time >= asked && late < Nanoseconds::from_millis(1000));
     }
 }
 
@@ -155,9 +155,9 @@ fn a_tree_is_made_anew_and_the_same() {
 fn the_same_plan_gives_the_same_run() {
     for name in ["populate", "fsck", "dump_restore"] {
         let run = |tie_break| run_modelled(&machine_with(tie_break), &program(name, &[]));
-        let once = run(TieBreak::Insertion);
-        assert_eq!(once, run(TieBreak::Insertion), "{name}");
-        assert_eq!(once, run(TieBreak::Reversed), "{name}: a tie moves it");
+        let once = run(TieBreak::InsertionOrder);
+        assert_eq!(once, run(TieBreak::InsertionOrder), "{name}");
+        assert_eq!(once, run(TieBreak::ReversedOrder), "{name}: a tie moves it");
     }
 }
 
@@ -166,41 +166,41 @@ fn of_the_two_processes_the_first_writes() {
     let program = program("dump_restore", &[]);
     let ends = [0, 1].map(|index| program.pipe_end(&worker(index)));
     assert_eq!(ends, [Some(PipeEnd::Write), Some(PipeEnd::Read)]);
-    assert_eq!(program.workers(), 2);
+    assert_eq!(program.worker_count(), 2);
 }
 
 #[cfg(target_os = "linux")]
 mod on_host {
     use super::*;
-    use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
+    use diskperf_system::host::{CallClock, HostPorts, HostRendezvous, HostWorker, WorkerControl};
     use diskperf_system::{System, run_ready};
     use std::os::fd::OwnedFd;
     use std::path::Path;
     use std::sync::Arc;
 
     fn run_on_host(program: &Program, mounts: &[&Path]) -> Vec<WorkerMeasure> {
-        let workers = program.workers();
-        let rendezvous = Arc::new(Rendezvous::new(workers as usize));
+        let workers = program.worker_count();
+        let rendezvous = Arc::new(HostRendezvous::new(workers as usize));
         let (read, write) = std::io::pipe().expect("a pipe");
         let mut ends: [Option<OwnedFd>; 2] = [Some(write.into()), Some(read.into())];
         std::thread::scope(|scope| {
             let start = |index: u32| {
                 let directory = |path: &&Path| std::fs::File::open(path).expect("it is there");
-                let ports = Ports {
+                let ports = HostPorts {
                     directories: mounts.iter().map(|path| directory(path).into()).collect(),
                     pipe_ends: ends
                         .get_mut(index as usize)
                         .map(Option::take)
                         .into_iter()
                         .collect(),
-                    ..Ports::default()
+                    ..HostPorts::default()
                 };
-                let control = Control {
+                let control = WorkerControl {
                     rendezvous: Arc::clone(&rendezvous),
-                    ..Control::alone(false, Clock::calibrated())
+                    ..WorkerControl::for_single_worker(false, CallClock::new_calibrated())
                 };
                 scope.spawn(move || {
-                    let mut system = System::Host(Box::new(Host::new(ports, control)));
+                    let mut system = System::HostWorker(Box::new(HostWorker::new(ports, control)));
                     run_ready(work(&mut system, program, &worker(index)))
                 })
             };
@@ -248,7 +248,7 @@ mod on_host {
                 let measures = run_on_host(&program, &mounts);
                 assert_eq!(measures[0].written_bytes, measures[1].read_bytes);
                 assert_eq!(measures[1].payload_bytes, SIZE_BYTES);
-                assert!(measures[1].durable.is_some(), "all was synced");
+                assert!(measures[1].durable_time.is_some(), "all was synced");
                 let dumped = all_files(&here.path().join("usr"));
                 let mut restored = all_files(&top);
                 without_table(&mut restored);
@@ -265,7 +265,7 @@ mod on_host {
         let measures = run_on_host(&program, &[here.path()]);
         let image = std::fs::metadata(here.path().join("fsck.image")).unwrap();
         assert_eq!(image.len(), program.file_bytes(SIZE_BYTES));
-        assert!(measures[0].calls > 100, "{measures:?}");
+        assert!(measures[0].call_count > 100, "{measures:?}");
         assert_eq!(measures[0].read_bytes, measures[1].read_bytes);
         assert_eq!(std::fs::read_dir(here.path()).unwrap().count(), 1);
     }

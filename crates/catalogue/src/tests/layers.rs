@@ -277,7 +277,7 @@ fn times_become_nanoseconds_by_one_rule() {
     ] {
         let setting = Setting {
             path: "drive.settle_ms".to_string(),
-            text: text.to_string(),
+            value_text: text.to_string(),
         };
         let system = catalogue.resolve(SYSTEM, &[setting]).expect("a system");
         let mut reader = system.reader(Component::Drive, Some(1));

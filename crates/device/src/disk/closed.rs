@@ -4,7 +4,7 @@
 
 use super::mechanism::{Mechanism, MediaAccess};
 use super::queue::{DistanceMeasure, QueueSpecification, QueueView, WaitingCommand};
-use diskperf_sim::{Streams, Time};
+use diskperf_sim::{RandomStreams, Time};
 
 /// Settings of a closed-loop run at the actuator.
 #[derive(Clone, Copy, Debug)]
@@ -29,12 +29,12 @@ pub struct ClosedLoopResult {
 impl ClosedLoopResult {
     /// Returns the mean service time of a request, in ms.
     pub fn mean_service_ms(&self) -> f64 {
-        self.elapsed_time.millis() / self.response_times.len() as f64
+        self.elapsed_time.as_millis() / self.response_times.len() as f64
     }
 
     /// Returns the mean response time, in ms.
     pub fn mean_response_ms(&self) -> f64 {
-        let sum: f64 = self.response_times.iter().map(|one| one.millis()).sum();
+        let sum: f64 = self.response_times.iter().map(|one| one.as_millis()).sum();
         sum / self.response_times.len() as f64
     }
 
@@ -46,7 +46,7 @@ impl ClosedLoopResult {
     /// When no request was served.
     pub fn response_quantile_ms(&self, share: f64) -> f64 {
         let last = self.response_times.len() - 1;
-        self.response_times[(share * last as f64).round() as usize].millis()
+        self.response_times[(share * last as f64).round() as usize].as_millis()
     }
 }
 
@@ -122,11 +122,11 @@ impl ClosedLoopLoad {
         sectors: u32,
         seed: u64,
     ) -> ClosedLoopResult {
-        let mut draws = Streams::new(seed).stream("random reads");
+        let mut draws = RandomStreams::new(seed).named_stream("random reads");
         let layout = mechanism.layout().clone();
         let blocks = layout.sectors() / u64::from(sectors);
         let draw = |number| {
-            let sector = draws.below(blocks) * u64::from(sectors);
+            let sector = draws.draw_below(blocks) * u64::from(sectors);
             WaitingCommand {
                 sector,
                 position: layout.position_of(sector),
@@ -167,7 +167,7 @@ pub fn positioning_bounds_ms(mechanism: &Mechanism, depths: &[u32]) -> Vec<f64> 
     let targets: Vec<_> = (0..TARGET_COUNT)
         .map(|number| nth(number, TARGET_COUNT))
         .collect();
-    let period_ms = mechanism.spindle().revolution_time().millis();
+    let period_ms = mechanism.spindle().revolution_time().as_millis();
     let mut sums = vec![0.0; depths.len()];
     let mut arm = mechanism.clone();
     for number in 0..ARM_POSITION_COUNT {
@@ -175,7 +175,7 @@ pub fn positioning_bounds_ms(mechanism: &Mechanism, depths: &[u32]) -> Vec<f64> 
         arm.place_arm(at.cylinder, at.head);
         let mut ways_ms: Vec<f64> = targets
             .iter()
-            .map(|target| arm.arm_move_time(target, false).millis())
+            .map(|target| arm.arm_move_time(target, false).as_millis())
             .collect();
         ways_ms.sort_by(f64::total_cmp);
         add_integrals(&mut sums, depths, (&ways_ms, period_ms));

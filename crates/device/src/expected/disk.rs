@@ -5,7 +5,7 @@ use crate::disk::device::{Disk, DiskSpecification};
 use crate::disk::spindle::RotationAngle;
 use crate::{ClosedLoop, Command, Device, Drive, Operation};
 use diskperf_catalogue::DiskFigure;
-use diskperf_sim::{Streams, Time};
+use diskperf_sim::{RandomStreams, Time};
 
 /// Seed of the random positions for reads and writes.
 pub const LOAD_SEED: u64 = 17;
@@ -87,12 +87,12 @@ pub fn measure_random_ms(
     depth: u64,
     (before, count): (u64, u64),
 ) -> f64 {
-    let mut draws = Streams::new(seed).stream("blocks");
+    let mut draws = RandomStreams::new(seed).named_stream("blocks");
     let sectors = bytes_to_sectors(drive, BLOCK_BYTES);
     let blocks = drive.device().sectors() / u64::from(sectors);
     let next = || Command {
         operation,
-        sector: draws.below(blocks) * u64::from(sectors),
+        sector: draws.draw_below(blocks) * u64::from(sectors),
         sectors,
     };
     let mut asked = ClosedLoop::start(drive, depth as u32, next).expect("a queue of that depth");
@@ -101,7 +101,7 @@ pub fn measure_random_ms(
         asked.drive().now()
     };
     let begun = done(&mut asked, before);
-    (done(&mut asked, count) - begun).millis() / count as f64
+    (done(&mut asked, count) - begun).as_millis() / count as f64
 }
 
 fn measure_read_mb_per_s(drive: &mut Drive, first: u64) -> f64 {
@@ -112,7 +112,7 @@ fn measure_read_mb_per_s(drive: &mut Drive, first: u64) -> f64 {
         let sector = first + u64::from(sectors) * call;
         serve_one(drive, Operation::Read, sector, sectors);
     }
-    STREAM_MEBIBYTES as f64 * MB_PER_MEBIBYTE / (drive.now() - begun).seconds()
+    STREAM_MEBIBYTES as f64 * MB_PER_MEBIBYTE / (drive.now() - begun).as_seconds()
 }
 
 fn measure_write_mb_per_s(drive: &mut Drive) -> f64 {
@@ -123,25 +123,25 @@ fn measure_write_mb_per_s(drive: &mut Drive) -> f64 {
     };
     let begun = write(drive, 0..STREAM_MEBIBYTES);
     let ended = write(drive, STREAM_MEBIBYTES..3 * STREAM_MEBIBYTES);
-    2.0 * STREAM_MEBIBYTES as f64 * MB_PER_MEBIBYTE / (ended - begun).seconds()
+    2.0 * STREAM_MEBIBYTES as f64 * MB_PER_MEBIBYTE / (ended - begun).as_seconds()
 }
 
 /// Measures the mean time of a 4 KiB write followed by a flush, in ms. `place` returns the block to
 /// write, given the number of the write and a random block.
 fn measure_synced_ms(drive: &mut Drive, place: impl Fn(u64, u64) -> u64) -> f64 {
-    let mut draws = Streams::new(LOAD_SEED).stream("synced");
+    let mut draws = RandomStreams::new(LOAD_SEED).named_stream("synced");
     let sectors = bytes_to_sectors(drive, BLOCK_BYTES);
     let blocks = drive.device().sectors() / u64::from(sectors);
     for number in 0..SYNCED_WRITE_COUNT {
-        let block = place(number, draws.below(blocks));
+        let block = place(number, draws.draw_below(blocks));
         serve_one(drive, WRITE, block * u64::from(sectors), sectors);
         serve_one(drive, Operation::Flush, 0, 0);
     }
-    drive.now().millis() / SYNCED_WRITE_COUNT as f64
+    drive.now().as_millis() / SYNCED_WRITE_COUNT as f64
 }
 
 fn measure_after_idle_ms(drive: &mut Drive) -> f64 {
-    let mut draws = Streams::new(LOAD_SEED).stream("synced");
+    let mut draws = RandomStreams::new(LOAD_SEED).named_stream("synced");
     let sectors = bytes_to_sectors(drive, BLOCK_BYTES);
     let blocks = drive.device().sectors() / u64::from(sectors);
     measure_random_ms(drive, (Operation::Read, LOAD_SEED), 1, (1, 10));
@@ -152,9 +152,9 @@ fn measure_after_idle_ms(drive: &mut Drive) -> f64 {
         serve_one(
             drive,
             WRITE,
-            draws.below(blocks) * u64::from(sectors),
+            draws.draw_below(blocks) * u64::from(sectors),
             sectors,
         );
     }
-    (drive.now() - begun).millis() / 100.0
+    (drive.now() - begun).as_millis() / 100.0
 }

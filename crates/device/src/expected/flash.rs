@@ -5,8 +5,8 @@ use crate::flash::device::Flash;
 use crate::flash::specification::FlashSpecification;
 use crate::{ClosedLoop, Command, Completion, Device, Drive, Operation};
 use diskperf_catalogue::FlashFigure;
-use diskperf_ftl::Traffic;
-use diskperf_sim::{Stream, Streams, Time};
+use diskperf_ftl::ProgrammedUnits;
+use diskperf_sim::{RandomStream, RandomStreams, Time};
 
 /// Seed of the random positions for reads and writes.
 pub const LOAD_SEED: u64 = 27;
@@ -121,7 +121,7 @@ pub fn run_experiment(
         FigureExperiment::RandomWrites => {
             let mut drive = build_drive(specification);
             let units = drive.device().sectors();
-            let next = |draws: &mut Stream, _| (WRITE, draws.below(units), 1);
+            let next = |draws: &mut RandomStream, _| (WRITE, draws.draw_below(units), 1);
             run_load(&mut drive, depth, (0, 2000), next)
         }
         FigureExperiment::SteadyWrites => {
@@ -134,7 +134,7 @@ pub fn run_experiment(
         FigureExperiment::SequentialReads => {
             let mut drive = build_drive(specification);
             fill_units(&mut drive, UNITS_PER_GIBIBYTE);
-            let next = |_: &mut Stream, call: u64| {
+            let next = |_: &mut RandomStream, call: u64| {
                 let unit = call * u64::from(CALL_UNITS) % UNITS_PER_GIBIBYTE;
                 (READ, unit, CALL_UNITS)
             };
@@ -143,7 +143,7 @@ pub fn run_experiment(
         FigureExperiment::SequentialWrites => {
             let mut drive = build_drive(specification);
             let next =
-                |_: &mut Stream, call: u64| (WRITE, call * u64::from(CALL_UNITS), CALL_UNITS);
+                |_: &mut RandomStream, call: u64| (WRITE, call * u64::from(CALL_UNITS), CALL_UNITS);
             run_load(&mut drive, depth, (6000, 10_000), next)
         }
         FigureExperiment::SyncedWrites => run_synced_writes(specification),
@@ -158,7 +158,7 @@ pub fn run_experiment(
 ///
 /// When the specification contradicts itself.
 pub fn build_drive(specification: &FlashSpecification) -> Drive {
-    let retries = Streams::new(LOAD_SEED).stream("retries");
+    let retries = RandomStreams::new(LOAD_SEED).named_stream("retries");
     let flash = Flash::new(specification, (LOAD_SEED, retries));
     let flash = flash.unwrap_or_else(|error| panic!("{error}"));
     Drive::new(Device::Flash(Box::new(flash)))
@@ -177,7 +177,7 @@ fn run_random_reads(
         _ => written,
     };
     fill_units(&mut drive, written);
-    let next = |draws: &mut Stream, _| (READ, draws.below(units), 1);
+    let next = |draws: &mut RandomStream, _| (READ, draws.draw_below(units), 1);
     run_load(&mut drive, depth, (1000, 40_000), next)
 }
 
@@ -187,21 +187,21 @@ fn run_steady_writes(specification: &FlashSpecification, depth: u32) -> (f64, f6
     let specification = divide_capacity(specification, CAPACITY_DIVISOR);
     let mut drive = build_drive(&specification);
     let units = drive.device().sectors();
-    let mut draws = Streams::new(LOAD_SEED).stream("places");
+    let mut draws = RandomStreams::new(LOAD_SEED).named_stream("places");
     let next = || Command {
         operation: WRITE,
-        sector: draws.below(units),
+        sector: draws.draw_below(units),
         sectors: 1,
     };
     let mut asked = ClosedLoop::start(&mut drive, depth, next).expect(CHECKED_MESSAGE);
     // At least so many, and on to the end of a collection.
     let mut write = |least: u64| {
         let (mut erases, mut done) = (u64::MAX, 0);
-        while done < least || erases > 0 && drive_traffic(asked.drive()).erases == erases {
+        while done < least || erases > 0 && drive_traffic(asked.drive()).erase_count == erases {
             asked.next();
             done += 1;
             if done == least {
-                erases = drive_traffic(asked.drive()).erases;
+                erases = drive_traffic(asked.drive()).erase_count;
             }
         }
         (done, asked.drive().now(), drive_traffic(asked.drive()))
@@ -209,22 +209,23 @@ fn run_steady_writes(specification: &FlashSpecification, depth: u32) -> (f64, f6
     // What the buffer and the cache take is over then, and collection is even.
     let (_, begun, before) = write(300_000 + slc_cache_units(&specification));
     let (writes, ended, after) = write(STEADY_WRITE_COUNT);
-    let (since, seconds) = (after.since(&before), (ended - begun).seconds());
+    let (since, seconds) = (after.traffic_since(&before), (ended - begun).as_seconds());
     // So few collections leave more room, or less, than they found, which changes what is
     // copied by several percent. What the victims had left does not hang on that.
-    let emptied = since.erases * u64::from(specification.superblock_units());
-    if emptied <= since.collection {
-        return (writes as f64 / seconds, since.amplification());
+    let emptied = since.erase_count * u64::from(specification.superblock_units());
+    if emptied <= since.collection_units {
+        return (writes as f64 / seconds, since.write_amplification());
     }
-    let by_collection = emptied as f64 / (emptied - since.collection) as f64;
+    let by_collection = emptied as f64 / (emptied - since.collection_units) as f64;
     // Map, journal and padding are collected as the host's units are.
-    let by_others = (since.programmed() - since.collection) as f64 / since.host as f64;
+    let by_others =
+        (since.programmed_units() - since.collection_units) as f64 / since.host_units as f64;
     let amplification = by_collection * by_others;
-    let programmed_per_s = since.programmed() as f64 / seconds;
+    let programmed_per_s = since.programmed_units() as f64 / seconds;
     (programmed_per_s / amplification, amplification)
 }
 
-fn drive_traffic(drive: &Drive) -> Traffic {
+fn drive_traffic(drive: &Drive) -> ProgrammedUnits {
     *drive.device().flash().expect("a flash drive").traffic()
 }
 
@@ -232,9 +233,13 @@ fn run_mixed(specification: &FlashSpecification, depth: u32) -> LoadMeasurement 
     let specification = divide_capacity(specification, CAPACITY_DIVISOR);
     let mut drive = build_drive(&specification);
     let units = drive.device().sectors();
-    let next = |draws: &mut Stream, _| {
-        let operation = if draws.chance(0.7) { READ } else { WRITE };
-        (operation, draws.below(units), 1)
+    let next = |draws: &mut RandomStream, _| {
+        let operation = if draws.draw_with_probability(0.7) {
+            READ
+        } else {
+            WRITE
+        };
+        (operation, draws.draw_below(units), 1)
     };
     let before = 600_000 + 4 * slc_cache_units(&specification);
     run_load(&mut drive, depth, (before, 3 * STEADY_WRITE_COUNT), next)
@@ -243,15 +248,15 @@ fn run_mixed(specification: &FlashSpecification, depth: u32) -> LoadMeasurement 
 fn run_synced_writes(specification: &FlashSpecification) -> LoadMeasurement {
     let mut drive = build_drive(specification);
     let units = drive.device().sectors();
-    let mut draws = Streams::new(LOAD_SEED).stream("places");
+    let mut draws = RandomStreams::new(LOAD_SEED).named_stream("places");
     for _ in 0..SYNCED_WRITE_COUNT {
-        serve_one(&mut drive, WRITE, draws.below(units), 1);
+        serve_one(&mut drive, WRITE, draws.draw_below(units), 1);
         if drive.device().has_volatile_cache() {
             serve_one(&mut drive, Operation::Flush, 0, 0);
         }
     }
     LoadMeasurement {
-        elapsed_s: drive.now().seconds(),
+        elapsed_s: drive.now().as_seconds(),
         read_response_us: Vec::new(),
         completed_count: SYNCED_WRITE_COUNT,
     }
@@ -264,7 +269,7 @@ fn fill_units(drive: &mut Drive, units: u64) {
         return;
     }
     let calls = units / u64::from(CALL_UNITS);
-    let next = |_: &mut Stream, call: u64| {
+    let next = |_: &mut RandomStream, call: u64| {
         let unit = call % calls * u64::from(CALL_UNITS);
         (WRITE, unit, CALL_UNITS)
     };
@@ -309,9 +314,9 @@ fn run_load(
     drive: &mut Drive,
     depth: u32,
     (before, count): (u64, u64),
-    mut next: impl FnMut(&mut Stream, u64) -> (Operation, u64, u32),
+    mut next: impl FnMut(&mut RandomStream, u64) -> (Operation, u64, u32),
 ) -> LoadMeasurement {
-    let mut draws = Streams::new(LOAD_SEED).stream("places");
+    let mut draws = RandomStreams::new(LOAD_SEED).named_stream("places");
     let mut numbers = 0..;
     let next = || {
         let (operation, sector, sectors) = next(&mut draws, numbers.next().expect("no end"));
@@ -329,7 +334,7 @@ fn run_load(
     let mut read_us: Vec<f64> = completions
         .filter_map(|of| read_us(of.expect(CHECKED_MESSAGE)))
         .collect();
-    let seconds = (asked.drive().now() - begun).seconds();
+    let seconds = (asked.drive().now() - begun).as_seconds();
     while drive.next_completion().is_some() {}
     read_us.sort_by(f64::total_cmp);
     LoadMeasurement {

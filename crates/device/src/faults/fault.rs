@@ -6,14 +6,14 @@ use super::{
     FaultState, OperationKind, SectorRuns, SilentChange, Strike, StrikeEffect,
 };
 use crate::Operation;
-use diskperf_sim::{Stream, Streams, Time};
+use diskperf_sim::{RandomStream, RandomStreams, Time};
 use std::ops::Range;
 
 /// Fault with its state.
 #[derive(Clone, Debug)]
 pub(super) struct Fault {
     specification: FaultSpecification,
-    draws: Stream,
+    draws: RandomStream,
     /// Sectors of a latent sector error that were not written since, or slow sectors.
     sectors: SectorSet,
     is_on: bool,
@@ -70,7 +70,7 @@ impl Arrival {
 }
 
 /// Places the sectors of a latent error or of slow sectors.
-fn place(runs: Option<SectorRuns>, range: &Range<u64>, draws: &mut Stream) -> SectorSet {
+fn place(runs: Option<SectorRuns>, range: &Range<u64>, draws: &mut RandomStream) -> SectorSet {
     match runs {
         Some(runs) => SectorSet::place(range, runs.count, runs.sectors, draws),
         None => {
@@ -83,7 +83,7 @@ fn place(runs: Option<SectorRuns>, range: &Range<u64>, draws: &mut Stream) -> Se
 
 impl Fault {
     pub(super) fn new(specification: &FaultSpecification) -> Self {
-        let mut draws = Streams::new(specification.seed).stream(&specification.name);
+        let mut draws = RandomStreams::new(specification.seed).named_stream(&specification.name);
         let sectors = match specification.kind {
             FaultKind::UnreadableSectors { runs, .. } | FaultKind::SlowSectors { runs, .. } => {
                 place(runs, &specification.sectors, &mut draws)
@@ -192,7 +192,7 @@ impl Fault {
     }
 
     fn draw(&mut self, probability: f64) -> bool {
-        probability >= 1.0 || self.draws.chance(probability)
+        probability >= 1.0 || self.draws.draw_with_probability(probability)
     }
 
     /// Does to a request what the active fault does, and returns the effect if it strikes.
@@ -361,7 +361,9 @@ impl Fault {
         match self.specification.kind {
             FaultKind::LostWrite { .. } => Some(SilentChange::Lost),
             FaultKind::TornWrite { .. } => {
-                let written = 1 + self.draws.below(count.checked_sub(1).filter(|at| *at > 0)?);
+                let written = 1 + self
+                    .draws
+                    .draw_below(count.checked_sub(1).filter(|at| *at > 0)?);
                 let end = (touched.start + written) * arrival.sector_bytes;
                 let bytes = end - arrival.request.offset;
                 Some(SilentChange::Torn { bytes })
@@ -371,7 +373,7 @@ impl Fault {
                 let end = range.end.min(arrival.drive_sectors);
                 let places = (end - range.start).checked_sub(count)?;
                 // Each place but its own; the range may not contain all of the request.
-                let drawn = range.start + self.draws.below(places + 1);
+                let drawn = range.start + self.draws.draw_below(places + 1);
                 let other = match drawn == touched.start {
                     true if drawn > range.start => drawn - 1,
                     true => drawn + 1,

@@ -1,6 +1,6 @@
 //! Set of sectors, as disjoint ranges.
 
-use diskperf_sim::Stream;
+use diskperf_sim::RandomStream;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -17,13 +17,13 @@ impl SectorSet {
         range: &Range<u64>,
         count: u64,
         run_sectors: u64,
-        draws: &mut Stream,
+        draws: &mut RandomStream,
     ) -> Self {
         let mut set = Self::default();
         let run_sectors = run_sectors.min(range.end - range.start);
         let starts = range.end - range.start - run_sectors + 1;
         for _ in 0..count {
-            let start = range.start + draws.below(starts);
+            let start = range.start + draws.draw_below(starts);
             set.insert(start..start + run_sectors);
         }
         set
@@ -69,18 +69,18 @@ impl SectorSet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use diskperf_sim::Streams;
+    use diskperf_sim::RandomStreams;
     use std::collections::BTreeSet;
 
     #[test]
     fn a_set_of_ranges_is_a_set_of_sectors() {
-        let mut draws = Streams::new(3).stream("ranges");
+        let mut draws = RandomStreams::new(3).named_stream("ranges");
         for _ in 0..200 {
             let (mut set, mut expected) = (SectorSet::default(), BTreeSet::new());
             for _ in 0..12 {
-                let start = draws.below(40);
-                let range = start..start + draws.below(12);
-                if draws.chance(0.5) {
+                let start = draws.draw_below(40);
+                let range = start..start + draws.draw_below(12);
+                if draws.draw_with_probability(0.5) {
                     set.insert(range.clone());
                     expected.extend(range);
                 } else {

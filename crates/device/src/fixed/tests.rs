@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::Request;
-use diskperf_sim::Streams;
+use diskperf_sim::RandomStreams;
 
 const MS: u64 = 1_000_000;
 
@@ -30,7 +30,7 @@ impl Bench {
             stall_periods: stalls.iter().map(time).collect(),
         };
         Self {
-            fixed: FixedDevice::new(config, Streams::new(5).stream("service")),
+            fixed: FixedDevice::new(config, RandomStreams::new(5).named_stream("service")),
             requests: Requests::default(),
             now: Time::ZERO,
         }
@@ -43,7 +43,7 @@ impl Bench {
             sectors: 1,
             ..Request::default()
         };
-        request.spans.issue(moment(self.now));
+        request.spans.begin_at(moment(self.now));
         let id = self.requests.issue(request);
         self.fixed.accept_request(self.now, &mut self.requests, id);
     }
@@ -56,7 +56,7 @@ impl Bench {
         }
         let id = self.fixed.take_completed_request().expect("one is done");
         let request = self.requests.take_request(id);
-        (request.sector, request.spans.marked().0 / MS)
+        (request.sector, request.spans.marked_until().0 / MS)
     }
 }
 
@@ -125,8 +125,8 @@ fn repairmen_are_as_busy_as_theory_says() {
     ] {
         let service = ServiceTime::Exponential(Time(10 * MS));
         let mut on = Bench::new(service, (1, 8), &[]);
-        let mut draws = Streams::new(5).stream("thinking");
-        let mut think = |now: Time| now + draws.exponential(Time(THINK_MS as u64 * MS));
+        let mut draws = RandomStreams::new(5).named_stream("thinking");
+        let mut think = |now: Time| now + draws.draw_exponential(Time(THINK_MS as u64 * MS));
         let mut thinking: Vec<Time> = (0..customers).map(|_| think(Time::ZERO)).collect();
         let (mut asked, mut count, mut responses_ms) = (Vec::new(), 0, 0.0);
         while count < 100_000 {

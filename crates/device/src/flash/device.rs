@@ -31,8 +31,8 @@ use crate::WhatIf;
 use crate::device::COMMAND_SECTORS_MAX;
 use crate::{Operation, Request, RequestId, Requests, moment};
 use collection::CollectionState;
-use diskperf_ftl::{Ftl, Past, Placement, Progress, Traffic};
-use diskperf_sim::{Stream, Time};
+use diskperf_ftl::{CollectionStep, Ftl, Placement, PreconditionState, ProgrammedUnits};
+use diskperf_sim::{RandomStream, Time};
 use diskperf_spans::{DieBusy, FlashBusy, FlashTraffic, Nanoseconds, Position, Stage};
 use flushes::FlushState;
 use map::MapReads;
@@ -74,7 +74,7 @@ pub struct Flash {
     die_readiness: Vec<LoadReadiness>,
     /// Map cache; `None` if the entire map is in memory.
     map_cache: Option<MapReads>,
-    retry_stream: Stream,
+    retry_stream: RandomStream,
     completed_requests: VecDeque<RequestId>,
     busy_times: BusyTimes,
     suspension_count: u64,
@@ -113,17 +113,17 @@ impl Flash {
     /// [`FlashError`] when the specification contradicts itself.
     pub fn new(
         specification: &FlashSpecification,
-        (seed, retries): (u64, Stream),
+        (seed, retries): (u64, RandomStream),
     ) -> Result<Self, FlashError> {
         specification.validate()?;
         let geometry = &specification.geometry;
         let layer = &specification.translation;
-        let ftl = Ftl::written(
+        let ftl = Ftl::new_preconditioned_with_features(
             specification.translation_specification(seed),
             specification.translation_features(),
             layer.precondition,
             match layer.precondition {
-                Past::Fresh => 0,
+                PreconditionState::Fresh => 0,
                 _ => layer.filled_share,
             },
         )?;
@@ -243,7 +243,7 @@ impl Flash {
             // Nothing of a past is in the cache of one bit a cell.
             return Some(
                 self.address_map
-                    .locate(self.translation_layer.drawn_place(logical), false),
+                    .locate(self.translation_layer.draw_physical_unit(logical), false),
             );
         }
         Some(self.locate_physical(self.translation_layer.read(logical)?))
@@ -252,7 +252,7 @@ impl Flash {
     fn locate_physical(&self, physical: u32) -> super::places::PagePosition {
         let cached = self
             .translation_layer
-            .is_cache(self.address_map.superblock_of(physical));
+            .is_slc_superblock(self.address_map.superblock_of(physical));
         self.address_map.locate(physical, cached)
     }
 
@@ -274,7 +274,7 @@ impl Flash {
     }
 
     /// Returns the counts of programmed mapping units and erases, by cause.
-    pub fn traffic(&self) -> &Traffic {
+    pub fn traffic(&self) -> &ProgrammedUnits {
         self.translation_layer.traffic()
     }
 
@@ -282,17 +282,17 @@ impl Flash {
     pub fn flash_traffic(&self, drive: u32) -> FlashTraffic {
         let traffic = self.translation_layer.traffic();
         FlashTraffic {
-            drive,
-            host_units: traffic.host + self.written_in_place_units,
-            past_cache_units: traffic.past_cache,
+            drive_index: drive,
+            host_units: traffic.host_units + self.written_in_place_units,
+            past_cache_units: traffic.past_cache_units,
             unwritten_read_units: self.unwritten_read_count,
-            collection_units: traffic.collection,
-            folding_units: traffic.folding,
-            levelling_units: traffic.wear_levelling + traffic.refresh,
-            map_units: traffic.map,
-            padding_units: traffic.padding,
-            erases: traffic.erases,
-            suspensions: self.suspension_count,
+            collection_units: traffic.collection_units,
+            folding_units: traffic.folding_units,
+            wear_levelling_units: traffic.wear_levelling_units + traffic.refresh_units,
+            map_units: traffic.map_units,
+            padding_units: traffic.padding_units,
+            erase_count: traffic.erase_count,
+            suspension_count: self.suspension_count,
         }
     }
 
@@ -313,7 +313,7 @@ impl Flash {
             self.flushes,
             self.collection,
             self.translation_layer.free_superblocks(),
-            self.translation_layer.progress(),
+            self.translation_layer.next_collection_step(),
             self.translation_layer.copies_due(),
             self.specification.geometry.program_units(),
             self.die_readiness,
@@ -351,11 +351,11 @@ impl Flash {
         let mean = |sum: Time, parts: usize| moment(Time(sum.0 / parts.max(1) as u64));
         let dies = self.dies.iter().map(|die| die.own_work_end(now)).sum();
         FlashBusy {
-            drive,
+            drive_index: drive,
             link: self.link.busy_times(now).map(moment),
-            controller: moment(self.controller_busy_time - pending),
-            channels: mean(self.channel_busy_time(), self.channels.len()),
-            dies: mean(dies, self.dies.len()),
+            controller_busy: moment(self.controller_busy_time - pending),
+            channels_busy: mean(self.channel_busy_time(), self.channels.len()),
+            dies_busy: mean(dies, self.dies.len()),
         }
     }
 
@@ -451,7 +451,7 @@ impl Flash {
         !self.writes_awaiting_buffer.is_empty()
             || self.buffer.waiting_count() > 0
             || self.collection.has_work()
-            || self.translation_layer.progress() != Progress::Idle
+            || self.translation_layer.next_collection_step() != CollectionStep::Idle
             || self.translation_layer.wants_collection()
             || self.flushes.has_work()
             || self.journal_is_due()
@@ -602,7 +602,7 @@ impl Flash {
 /// Books time to a stage of a request up to `until`, unless it is already booked that far.
 fn book_stage(request: &mut Request, stage: Stage, until: Time) {
     let until: Nanoseconds = moment(until);
-    if until > request.spans.marked() {
+    if until > request.spans.marked_until() {
         request.book_stage(stage, until);
     }
 }

@@ -6,7 +6,7 @@
 use crate::moment;
 use diskperf_sim::Time;
 use diskperf_spans::DieBusy;
-use diskperf_spans::{FlashLevels, TracedDie};
+use diskperf_spans::{DieBusyPeriod, FlashLevelSample};
 use std::collections::VecDeque;
 
 /// Maximum number of busy intervals of dies that are kept.
@@ -29,10 +29,10 @@ struct DieInterval {
 #[derive(Clone, Debug)]
 pub(super) struct FlashRecorder {
     open_intervals: Vec<DieInterval>,
-    recorded_intervals: VecDeque<TracedDie>,
+    recorded_intervals: VecDeque<DieBusyPeriod>,
     omitted_count: u64,
     complete_since: Time,
-    level_samples: Vec<FlashLevels>,
+    level_samples: Vec<FlashLevelSample>,
     next_sample_at: Time,
     sample_step: Time,
 }
@@ -40,10 +40,10 @@ pub(super) struct FlashRecorder {
 /// Recorded intervals and levels, without data that the drive's specification has anyway.
 #[derive(Debug)]
 pub(super) struct FlashRecording {
-    pub(super) intervals: Vec<TracedDie>,
+    pub(super) intervals: Vec<DieBusyPeriod>,
     pub(super) omitted_count: u64,
     pub(super) complete_since: Time,
-    pub(super) level_samples: Vec<FlashLevels>,
+    pub(super) level_samples: Vec<FlashLevelSample>,
 }
 
 impl FlashRecorder {
@@ -86,15 +86,15 @@ impl FlashRecorder {
         };
         if self.recorded_intervals.len() == INTERVAL_COUNT_MAX {
             let first = self.recorded_intervals.pop_front().expect("there are some");
-            self.complete_since = Time(first.until.0);
+            self.complete_since = Time(first.busy_end.0);
             self.omitted_count += 1;
         }
-        self.recorded_intervals.push_back(TracedDie {
-            die,
-            by,
-            stands: kept.is_suspended,
-            from: moment(kept.start),
-            until: moment(now),
+        self.recorded_intervals.push_back(DieBusyPeriod {
+            die_index: die,
+            busy_with: by,
+            is_suspended: kept.is_suspended,
+            busy_start: moment(kept.start),
+            busy_end: moment(now),
         });
     }
 
@@ -104,7 +104,7 @@ impl FlashRecorder {
     }
 
     /// Adds a level sample, and doubles the sampling interval when the list is full.
-    pub(super) fn add_level_sample(&mut self, now: Time, levels: FlashLevels) {
+    pub(super) fn add_level_sample(&mut self, now: Time, levels: FlashLevelSample) {
         if self.level_samples.len() == LEVEL_SAMPLE_COUNT_MAX {
             let mut number = 0;
             self.level_samples.retain(|_| {
@@ -136,7 +136,7 @@ impl FlashRecorder {
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        size_of::<TracedDie>() * self.recorded_intervals.capacity()
-            + size_of::<FlashLevels>() * self.level_samples.capacity()
+        size_of::<DieBusyPeriod>() * self.recorded_intervals.capacity()
+            + size_of::<FlashLevelSample>() * self.level_samples.capacity()
     }
 }

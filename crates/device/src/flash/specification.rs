@@ -1,7 +1,8 @@
 //! Specification of a flash drive, and the errors of an invalid one.
 
 use diskperf_ftl::{
-    Allocation, Features, Geometry, Impossible, Past, Policy, Separation, SlcCache,
+    DataSeparation, DieAllocation, Features, Geometry, ImpossibleSpecification, PreconditionState,
+    SlcCache, VictimPolicy,
 };
 use diskperf_sim::Time;
 
@@ -122,7 +123,7 @@ pub struct TranslationSpecification {
     /// Logical capacity that the host sees, in mapping units.
     pub logical_units: u32,
     /// Policy that chooses victims of garbage collection.
-    pub policy: Policy,
+    pub policy: VictimPolicy,
     /// Number of free superblocks below which garbage collection begins.
     pub soft_free_superblocks: u32,
     /// Number of free superblocks below which writes wait for garbage collection.
@@ -132,7 +133,7 @@ pub struct TranslationSpecification {
     /// Maximum number of dies that erase at the same time.
     pub dies_erasing_max: u32,
     /// Precondition state: the way the drive was written before the run.
-    pub precondition: Past,
+    pub precondition: PreconditionState,
     /// Number of mapping units that the preconditioning wrote.
     pub filled_share: u32,
     /// Whether power cuts are modelled. The drive then tracks the data of each mapping unit and the
@@ -235,7 +236,7 @@ pub struct FlashSpecification {
 #[derive(Clone, Debug, PartialEq)]
 pub enum FlashError {
     /// Error in the parameters of the translation layer.
-    TranslationLayer(Impossible),
+    TranslationLayer(ImpossibleSpecification),
     /// A count, whose key is given, is 0.
     ZeroValue(&'static str),
     /// The page size in bytes is not a multiple of the mapping unit.
@@ -299,8 +300,8 @@ impl std::fmt::Display for FlashError {
 
 impl std::error::Error for FlashError {}
 
-impl From<Impossible> for FlashError {
-    fn from(error: Impossible) -> Self {
+impl From<ImpossibleSpecification> for FlashError {
+    fn from(error: ImpossibleSpecification) -> Self {
         Self::TranslationLayer(error)
     }
 }
@@ -308,10 +309,10 @@ impl From<Impossible> for FlashError {
 impl FlashSpecification {
     pub(super) fn translation_geometry(&self) -> Geometry {
         Geometry {
-            superblocks: self.geometry.blocks_per_plane,
-            dies: self.geometry.die_count(),
-            program_units: self.geometry.program_units(),
-            rows: self.geometry.word_lines_per_block,
+            superblock_count: self.geometry.blocks_per_plane,
+            die_count: self.geometry.die_count(),
+            units_per_program: self.geometry.program_units(),
+            rows_per_superblock: self.geometry.word_lines_per_block,
         }
     }
 
@@ -327,11 +328,11 @@ impl FlashSpecification {
             geometry: self.translation_geometry(),
             logical_units: self.translation.logical_units,
             policy: self.translation.policy,
-            separation: Separation::Apart,
-            streams: 1,
-            soft_free: self.translation.soft_free_superblocks,
-            hard_free: self.translation.hard_free_superblocks,
-            wear_threshold: self.translation.wear_threshold,
+            separation: DataSeparation::MovedApart,
+            stream_count: 1,
+            soft_free_superblocks: self.translation.soft_free_superblocks,
+            hard_free_superblocks: self.translation.hard_free_superblocks,
+            wear_threshold_erases: self.translation.wear_threshold,
             seed,
         }
     }
@@ -360,19 +361,19 @@ impl FlashSpecification {
     pub(super) fn translation_features(&self) -> Features {
         Features {
             system_units: self.reserved_units(),
-            allocation: Allocation::NextFree,
-            cache: self.slc_cache.map(|cache| SlcCache {
-                bits: self.geometry.pages_per_word_line,
+            allocation: DieAllocation::PreferredDie,
+            slc_cache: self.slc_cache.map(|cache| SlcCache {
+                bits_per_cell: self.geometry.pages_per_word_line,
                 fixed_superblocks: cache.fixed_superblocks,
                 dynamic_superblocks: cache.dynamic_superblocks,
             }),
-            parity: None,
-            power_cuts: self.translation.models_power_cuts,
+            parity_stripe_programs: None,
+            tracks_power_cuts: self.translation.models_power_cuts,
             // What survives a power cut has an address.
-            anonymous: !self.translation.models_power_cuts
+            anonymous_precondition: !self.translation.models_power_cuts
                 && !matches!(
                     self.translation.precondition,
-                    Past::Fresh | Past::Sequential
+                    PreconditionState::Fresh | PreconditionState::Sequential
                 ),
         }
     }
@@ -452,8 +453,11 @@ impl FlashSpecification {
     /// bit for each mapping unit written in order. Other tables grow when they are used.
     pub fn memory_bytes(&self) -> u64 {
         let written = match self.translation.precondition {
-            Past::Sequential => u64::from(self.translation.filled_share),
-            Past::Fresh | Past::Random | Past::HotCold { .. } | Past::Zipf { .. } => 0,
+            PreconditionState::Sequential => u64::from(self.translation.filled_share),
+            PreconditionState::Fresh
+            | PreconditionState::Random
+            | PreconditionState::HotCold { .. }
+            | PreconditionState::Zipf { .. } => 0,
         };
         written * 8 + written / 8
     }
@@ -467,7 +471,7 @@ impl FlashSpecification {
 
     /// Reports whether the drive was written before the run.
     pub fn has_prior_writes(&self) -> bool {
-        self.translation.precondition != Past::Fresh
+        self.translation.precondition != PreconditionState::Fresh
     }
 
     /// Returns the capacity of the write buffer, in bytes.

@@ -7,7 +7,7 @@ use crate::flash::specification::{
     UNIT_BYTES,
 };
 use diskperf_catalogue::Reader;
-use diskperf_ftl::{Impossible, Past, Policy};
+use diskperf_ftl::{ImpossibleSpecification, PreconditionState, VictimPolicy};
 use diskperf_sim::Time;
 
 /// Number of blocks per plane below which an error names that number as the cause. Real planes have
@@ -120,7 +120,7 @@ const CAPACITY_KEYS: [&str; 12] = [
 fn describe_cause(reader: &Reader<'_>, (key, error): (&'static str, &FlashError)) -> &'static str {
     let is_of_room = matches!(
         error,
-        FlashError::TranslationLayer(Impossible::Deadlock { .. })
+        FlashError::TranslationLayer(ImpossibleSpecification::Deadlock { .. })
     );
     if !is_of_room || reader.is_set(key) {
         return key;
@@ -133,7 +133,7 @@ fn describe_cause(reader: &Reader<'_>, (key, error): (&'static str, &FlashError)
 fn describe_remedy(key: &str, error: &FlashError) -> String {
     if !matches!(
         error,
-        FlashError::TranslationLayer(Impossible::Deadlock { .. })
+        FlashError::TranslationLayer(ImpossibleSpecification::Deadlock { .. })
     ) {
         return String::new();
     }
@@ -164,15 +164,17 @@ fn key_of_error(specification: &FlashSpecification, error: &FlashError) -> &'sta
 
 fn key_of_translation_error(
     specification: &FlashSpecification,
-    error: &Impossible,
+    error: &ImpossibleSpecification,
 ) -> &'static str {
     match error {
-        Impossible::SoftBelowHard { .. } => "soft_free_superblocks",
-        Impossible::HardTooLow { .. } => "hard_free_superblocks",
-        Impossible::FewBits(_) | Impossible::UnevenCache { .. } => "slc_fixed_bytes",
-        Impossible::Overfilled { .. } | Impossible::NoShare => "past_fill_share",
-        Impossible::UnevenParity { .. } => "dies_per_channel",
-        Impossible::Deadlock { free, .. } => {
+        ImpossibleSpecification::SoftThresholdBelowHard { .. } => "soft_free_superblocks",
+        ImpossibleSpecification::HardThresholdTooLow { .. } => "hard_free_superblocks",
+        ImpossibleSpecification::TooFewBitsPerCell(_)
+        | ImpossibleSpecification::UnevenCache { .. } => "slc_fixed_bytes",
+        ImpossibleSpecification::OverfilledPrecondition { .. }
+        | ImpossibleSpecification::InvalidShare => "past_fill_share",
+        ImpossibleSpecification::UnevenParity { .. } => "dies_per_channel",
+        ImpossibleSpecification::Deadlock { free, .. } => {
             let blocks = specification.geometry.blocks_per_plane;
             let cache = specification
                 .slc_cache
@@ -188,7 +190,9 @@ fn key_of_translation_error(
                 () => "spare_share",
             }
         }
-        Impossible::Zero(_) | Impossible::TooLarge(_) | Impossible::NoSpare { .. } => "spare_share",
+        ImpossibleSpecification::ZeroParameter(_)
+        | ImpossibleSpecification::TooManyUnits(_)
+        | ImpossibleSpecification::NoOverProvisioning { .. } => "spare_share",
     }
 }
 
@@ -396,11 +400,11 @@ fn read_layer(reader: &mut Reader<'_>, geometry: &FlashGeometry) -> TranslationS
         * f64::from(geometry.blocks_per_plane);
     let logical = (physical * (1.0 - spare)).clamp(0.0, f64::from(u32::MAX)) as u32;
     let policies = [
-        ("greedy", Policy::Greedy),
-        ("fifo", Policy::Fifo),
-        ("best_of_two", Policy::Choices(2)),
-        ("best_of_ten", Policy::Choices(10)),
-        ("cost_benefit", Policy::CostBenefit),
+        ("greedy", VictimPolicy::Greedy),
+        ("fifo", VictimPolicy::OldestFirst),
+        ("best_of_two", VictimPolicy::RandomChoices(2)),
+        ("best_of_ten", VictimPolicy::RandomChoices(10)),
+        ("cost_benefit", VictimPolicy::CostBenefit),
     ];
     let policy = reader.choice(
         "collection_policy",
@@ -447,12 +451,12 @@ fn read_layer(reader: &mut Reader<'_>, geometry: &FlashGeometry) -> TranslationS
 
 /// Reads the precondition state. By default, hot-cold preconditioning sends 80 % of the writes to
 /// 20 % of the units, the usual example, and Zipf preconditioning has the exponent 1.1.
-fn read_past(reader: &mut Reader<'_>) -> Past {
+fn read_past(reader: &mut Reader<'_>) -> PreconditionState {
     let mut percent = |key, most, default, doc| {
         let given = reader.optional_integer(key, 1..=most, doc);
         given.map_or(default, |given| given as u8)
     };
-    let hot_cold = Past::HotCold {
+    let hot_cold = PreconditionState::HotCold {
         writes_percent: percent(
             "past_hot_writes_percent",
             99,
@@ -466,7 +470,7 @@ fn read_past(reader: &mut Reader<'_>) -> Past {
             "percentage of the preconditioned range, from its start, that was hot under hot_cold; 20 if absent",
         ),
     };
-    let zipf = Past::Zipf {
+    let zipf = PreconditionState::Zipf {
         theta_percent: percent(
             "past_zipf_percent",
             250,
@@ -475,9 +479,9 @@ fn read_past(reader: &mut Reader<'_>) -> Past {
         ),
     };
     let pasts = [
-        ("fresh", Past::Fresh),
-        ("sequential", Past::Sequential),
-        ("random", Past::Random),
+        ("fresh", PreconditionState::Fresh),
+        ("sequential", PreconditionState::Sequential),
+        ("random", PreconditionState::Random),
         ("hot_cold", hot_cold),
         ("zipf", zipf),
     ];

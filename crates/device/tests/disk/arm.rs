@@ -6,7 +6,7 @@ use diskperf_device::WhatIf;
 use diskperf_device::disk::device::{Disk, DiskSpecification};
 use diskperf_device::expected::disk::{build_drive, measure_random_ms};
 use diskperf_device::{Completion, DeviceSpecification, Drive, Operation};
-use diskperf_sim::{Streams, Time};
+use diskperf_sim::{RandomStreams, Time};
 use diskperf_spans::{ArmWork, Deadline, Stage, TracedArm};
 use std::collections::BTreeSet;
 
@@ -68,25 +68,25 @@ fn spent(request: &Completion, in_stage: Stage) -> u64 {
 
 /// So many blocks of 4 KiB at random, several at a time, of which a share are written.
 fn mixed(host: &mut Drive, (depth, count): (u64, u64), written: f64) -> Vec<Completion> {
-    let mut draws = Streams::new(5).stream("mixed");
+    let mut draws = RandomStreams::new(5).named_stream("mixed");
     let blocks = host.blocks();
     let mut done = Vec::new();
     for number in 0..depth + count {
         if number >= depth {
             done.push(host.wait());
         }
-        let operation = match (draws.below(1000) as f64) < 1000.0 * written {
+        let operation = match (draws.draw_below(1000) as f64) < 1000.0 * written {
             true => WRITE,
             false => READ,
         };
-        host.ask(operation, draws.below(blocks), 1);
+        host.ask(operation, draws.draw_below(blocks), 1);
     }
     done
 }
 
 fn at_work(recorded: &[TracedArm], work: ArmWork) -> u64 {
-    let of = recorded.iter().filter(|one| one.work == work);
-    of.map(|one| one.until().0 - one.from.0).sum()
+    let of = recorded.iter().filter(|one| one.arm_work == work);
+    of.map(|one| one.work_end().0 - one.work_start.0).sum()
 }
 
 /// Reads that wait behind others while the buffer is written have that as destage, to the
@@ -131,21 +131,26 @@ fn an_arm_does_one_thing_at_a_time() {
         let of = disk(system, settings);
         let mut host = build_drive(&of);
         host.record();
-        let mut draws = Streams::new(9).stream("places");
+        let mut draws = RandomStreams::new(9).named_stream("places");
         let blocks = host.blocks();
-        let mut places: Vec<u64> = (0..600).map(|_| draws.below(blocks)).collect();
+        let mut places: Vec<u64> = (0..600).map(|_| draws.draw_below(blocks)).collect();
         for place in &places {
             host.one(WRITE, *place, 1);
         }
         host.run_for(Time::from_millis(60_000));
         let recorded = host.recorded_arm();
         for pair in recorded.windows(2) {
-            assert!(pair[0].until() <= pair[1].from, "{system}: {pair:?}");
+            assert!(
+                pair[0].work_end() <= pair[1].work_start,
+                "{system}: {pair:?}"
+            );
         }
-        let destages = recorded.iter().filter(|one| one.work == ArmWork::Destage);
+        let destages = recorded
+            .iter()
+            .filter(|one| one.arm_work == ArmWork::Destage);
         let block = 4096 / host.disk().sector_bytes();
         let mut destaged: Vec<u64> = destages
-            .filter(|one| one.sectors == block)
+            .filter(|one| one.sector_count == block)
             .map(|one| one.sector / u64::from(block))
             .collect();
         places.sort_unstable();
@@ -167,15 +172,17 @@ fn a_destage_is_recorded_where_the_media_cache_is() {
     let of = disk("bare-smr-5400", &[("write_cache_extents", "16")]);
     let mut host = build_drive(&of);
     host.record();
-    let mut draws = Streams::new(11).stream("places");
+    let mut draws = RandomStreams::new(11).named_stream("places");
     let blocks = host.blocks();
     for _ in 0..300 {
-        host.one(WRITE, draws.below(blocks), 1);
+        host.one(WRITE, draws.draw_below(blocks), 1);
     }
     host.run_for(Time::from_millis(1_000));
     let recorded = host.recorded_arm();
-    let destages = recorded.iter().filter(|one| one.work == ArmWork::Destage);
-    let at: Vec<u32> = destages.map(|one| one.position.cylinder).collect();
+    let destages = recorded
+        .iter()
+        .filter(|one| one.arm_work == ArmWork::Destage);
+    let at: Vec<u32> = destages.map(|one| one.arm_position.cylinder).collect();
     assert!(at.len() > 100, "{}", at.len());
     let cylinders: BTreeSet<u32> = at.into_iter().collect();
     assert!(cylinders.len() <= 4, "{cylinders:?}");
@@ -223,9 +230,9 @@ fn reading_on_is_recorded_up_to_its_limit() {
         panic!("{recorded:?}")
     };
     let limit = of.read_cache.read_ahead_sectors_max.expect("a limit");
-    assert_eq!(only.work, ArmWork::ReadAhead);
-    assert_eq!(only.sectors, limit * of.sectors_per_medium_sector);
-    assert!(only.until().0 < 200_000_000);
+    assert_eq!(only.arm_work, ArmWork::ReadAhead);
+    assert_eq!(only.sector_count, limit * of.sectors_per_medium_sector);
+    assert!(only.work_end().0 < 200_000_000);
     assert!(host.recorded_arm().is_empty(), "nothing twice");
 }
 

@@ -10,7 +10,7 @@ use diskperf_device::disk::cache::{
     WriteCacheSpecification,
 };
 use diskperf_device::disk::layout::Layout;
-use diskperf_sim::{Streams, Time};
+use diskperf_sim::{RandomStreams, Time};
 use std::collections::BTreeSet;
 
 pub(super) fn segments(segments: u32, segment_sectors: u32) -> ReadCacheSpecification {
@@ -136,26 +136,26 @@ fn write_cache(appending_only: bool) -> WriteCacheSpecification {
 fn what_waits_is_what_was_written_and_not_put_away() {
     let seed = 11;
     println!("seed {seed}");
-    let mut draws = Streams::new(seed).stream("extents");
+    let mut draws = RandomStreams::new(seed).named_stream("extents");
     let layout = Layout::new(&one_zone((10, 2, 100))).expect("a layout");
     let mut written = WriteBackCache::new(&write_cache(false));
     let locate = |sector: u64| (sector, layout.position_of(sector));
     let mut sectors = BTreeSet::new();
     let mut refused = 0;
     for number in 1..20_000_u64 {
-        let first = draws.below(1900);
+        let first = draws.draw_below(1900);
         let of = SectorExtent {
             first_sector: first,
-            end_sector: first + 1 + draws.below(40),
+            end_sector: first + 1 + draws.draw_below(40),
         };
-        match draws.below(4) {
+        match draws.draw_below(4) {
             0 | 1 if written.has_room(of) => {
                 written.add_write(of, (Time(number), number), locate);
                 sectors.extend(of.first_sector..of.end_sector);
             }
             0 | 1 => refused += 1,
             2 if !written.destage_candidates().is_empty() => {
-                let index = draws.below(written.destage_candidates().len() as u64) as usize;
+                let index = draws.draw_below(written.destage_candidates().len() as u64) as usize;
                 let begun = written.begin_destage(index, 16, locate);
                 assert!(begun.sectors() <= 16 && written.contains(begun));
                 assert!(

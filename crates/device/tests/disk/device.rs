@@ -14,7 +14,7 @@ use diskperf_device::disk::overheads::{OverheadByState, OverheadSpecification};
 use diskperf_device::disk::queue::{QueuePolicy, QueueSpecification};
 use diskperf_device::disk::spindle::RotationAngle;
 use diskperf_device::{Operation, Request, RequestId, Requests, moment};
-use diskperf_sim::{Streams, Time};
+use diskperf_sim::{RandomStreams, Time};
 use diskperf_spans::{Deadline, Stage};
 use std::collections::BTreeMap;
 
@@ -112,7 +112,7 @@ impl Bench {
             sectors,
             ..Request::default()
         };
-        request.spans.issue(moment(self.now));
+        request.spans.begin_at(moment(self.now));
         let id = self.requests.issue(request);
         self.disk.accept_request(self.now, &mut self.requests, id);
         id
@@ -129,15 +129,15 @@ impl Bench {
         }
         let id = self.disk.take_completed_request().expect("one is done");
         let request = self.requests.take_request(id);
-        let ended = Time(request.spans.marked().0);
+        let ended = Time(request.spans.marked_until().0);
         assert!(
             ended == self.now || (was_done && ended < self.now),
             "{:?}",
             request.spans
         );
         let mut stages = BTreeMap::new();
-        let (from, to) = (request.spans.issued(), request.spans.marked());
-        request.spans.between(from, to, |stage, ns| {
+        let (from, to) = (request.spans.issued_at(), request.spans.marked_until());
+        request.spans.for_each_stage_between(from, to, |stage, ns| {
             *stages.entry(stage.name()).or_default() += ns
         });
         Done {
@@ -285,8 +285,8 @@ fn a_burst_of_writes_fills_the_buffer_first() {
         ..write_cache()
     });
     let mut on = Bench::new(&of_many);
-    let mut draws = Streams::new(3).stream("places");
-    let places: Vec<u64> = (0..200).map(|_| draws.below(399_000)).collect();
+    let mut draws = RandomStreams::new(3).named_stream("places");
+    let places: Vec<u64> = (0..200).map(|_| draws.draw_below(399_000)).collect();
     let slow: Vec<Done> = places
         .iter()
         .map(|place| on.one(WRITE, *place, 8))
@@ -344,12 +344,12 @@ fn a_flush_ends_when_all_is_on_the_medium() {
             destage_idle_ms: 1000.0,
             ..write_cache()
         });
-        let mut draws = Streams::new(7).stream("places");
+        let mut draws = RandomStreams::new(7).named_stream("places");
         let mut last = 0;
         for count in [0_u64, 1, 8, 64] {
             let mut on = Bench::new(&of);
             for _ in 0..count {
-                on.one(WRITE, draws.below(399_000), 8);
+                on.one(WRITE, draws.draw_below(399_000), 8);
             }
             assert!(
                 on.disk.busy_times().transfer_time == Time::ZERO,
@@ -423,44 +423,44 @@ fn any_load_is_done_once_and_the_same_again() {
     for seed in 1..=24_u64 {
         println!("seed {seed}");
         let run = || {
-            let mut draws = Streams::new(seed).stream("load");
+            let mut draws = RandomStreams::new(seed).named_stream("load");
             let mut of = specification();
             of.sectors_per_medium_sector = 1 + 7 * (seed as u32 % 2);
-            of.queue_depth = 1 + draws.below(40) as u32;
+            of.queue_depth = 1 + draws.draw_below(40) as u32;
             of.read_cache = ReadCacheSpecification {
-                segments: draws.below(6) as u32,
-                segment_sectors: 50 + draws.below(3000) as u32,
+                segments: draws.draw_below(6) as u32,
+                segment_sectors: 50 + draws.draw_below(3000) as u32,
                 read_ahead_scope: [
                     ReadAheadScope::Limit,
                     ReadAheadScope::TrackEnd,
                     ReadAheadScope::NextTrackEnd,
-                ][draws.below(3) as usize],
-                read_ahead_sectors_min: draws.below(2) as u32 * 40,
-                keeps_passing_sectors: draws.below(2) == 1,
+                ][draws.draw_below(3) as usize],
+                read_ahead_sectors_min: draws.draw_below(2) as u32 * 40,
+                keeps_passing_sectors: draws.draw_below(2) == 1,
                 ..segments(1, 1)
             };
             of.flush_order =
-                [FlushOrder::DrainsQueue, FlushOrder::QueuesWrites][draws.below(2) as usize];
-            of.write_cache = (draws.below(4) > 0).then(|| WriteCacheSpecification {
-                sectors_max: 100 + draws.below(5000),
-                extents_max: 1 + draws.below(40) as u32,
-                destage_idle_ms: draws.below(3) as f64,
+                [FlushOrder::DrainsQueue, FlushOrder::QueuesWrites][draws.draw_below(2) as usize];
+            of.write_cache = (draws.draw_below(4) > 0).then(|| WriteCacheSpecification {
+                sectors_max: 100 + draws.draw_below(5000),
+                extents_max: 1 + draws.draw_below(40) as u32,
+                destage_idle_ms: draws.draw_below(3) as f64,
                 ..write_cache()
             });
             let mut on = Bench::new(&of);
             let (mut asked, mut done, mut moments) = (0, 0, Vec::new());
             let mut at = 0;
             while done < 1500 {
-                while asked < 1500 && on.disk.can_accept_request() && draws.below(8) > 0 {
-                    at = match draws.below(3) {
-                        0 => draws.below(390_000),
-                        _ => (at + draws.below(60)) % 390_000,
+                while asked < 1500 && on.disk.can_accept_request() && draws.draw_below(8) > 0 {
+                    at = match draws.draw_below(3) {
+                        0 => draws.draw_below(390_000),
+                        _ => (at + draws.draw_below(60)) % 390_000,
                     };
-                    let operation =
-                        [READ, READ, WRITE, WRITE, FUA, Operation::Flush][draws.below(6) as usize];
+                    let operation = [READ, READ, WRITE, WRITE, FUA, Operation::Flush]
+                        [draws.draw_below(6) as usize];
                     let sectors = match operation {
                         Operation::Flush => 0,
-                        _ => 1 + draws.below(200) as u32,
+                        _ => 1 + draws.draw_below(200) as u32,
                     };
                     on.ask(operation, at, sectors);
                     asked += 1;
@@ -468,7 +468,7 @@ fn any_load_is_done_once_and_the_same_again() {
                 if asked > done {
                     moments.push((on.wait().sector, on.now));
                     done += 1;
-                    on.pause(Time(draws.below(3_000_000)));
+                    on.pause(Time(draws.draw_below(3_000_000)));
                 }
             }
             assert_eq!(on.requests.under_way(), 0);

@@ -7,14 +7,14 @@ use diskperf_device::disk::layout::{DataSheet, Layout};
 use diskperf_device::disk::mechanism::{Mechanism, MediaAccess};
 use diskperf_device::disk::seek::{SeekCurve, SeekSpecification};
 use diskperf_device::disk::spindle::{RotationAngle, Spindle};
-use diskperf_sim::{Stream, Streams, Time};
+use diskperf_sim::{RandomStream, RandomStreams, Time};
 
 const SEED: u64 = 7;
 const PAIRS: u32 = 400_000;
 
-fn draws() -> Stream {
+fn draws() -> RandomStream {
     println!("seed {SEED}");
-    Streams::new(SEED).stream("expectations")
+    RandomStreams::new(SEED).named_stream("expectations")
 }
 
 /// Mean and standard deviation of what is drawn.
@@ -37,7 +37,7 @@ fn distances_are_those_of_uniform_pairs() {
     let mut draws = draws();
     let mut near = 0;
     let (mean, _) = moments(|| {
-        let distance = draws.below(C).abs_diff(draws.below(C));
+        let distance = draws.draw_below(C).abs_diff(draws.draw_below(C));
         near += u32::from((1..=250).contains(&distance));
         distance as f64
     });
@@ -66,8 +66,8 @@ fn a_root_of_the_distance_has_its_moments() {
     for share in [1.0, 0.25] {
         let stroke = (f64::from(CYLINDERS) * share) as u64;
         let (mean, deviation) = moments(|| {
-            let distance = draws.below(stroke).abs_diff(draws.below(stroke));
-            curve.time_over(distance as u32).millis()
+            let distance = draws.draw_below(stroke).abs_diff(draws.draw_below(stroke));
+            curve.time_over(distance as u32).as_millis()
         });
         let theory = 0.5 + 8.0 * root_factor_ms * (stroke as f64).sqrt() / 15.0;
         assert_close(mean, theory, 0.005);
@@ -101,7 +101,13 @@ fn uniform_sectors_are_closer_than_uniform_tracks() {
     for (beta, wanted) in [(0.3, 0.33126), (0.5, 0.32593), (0.6, 0.32109)] {
         let layout = zoned(1.0 - beta);
         let cylinders = f64::from(layout.cylinder_count());
-        let mut place = || f64::from(layout.position_of(draws.below(layout.sectors())).cylinder);
+        let mut place = || {
+            f64::from(
+                layout
+                    .position_of(draws.draw_below(layout.sectors()))
+                    .cylinder,
+            )
+        };
         let (mean, _) = moments(|| (place() - place()).abs() / cylinders);
         assert_close(mean, wanted, 0.005);
     }
@@ -129,10 +135,13 @@ fn two_free_phases_differ_by_a_root_of_a_sixth() {
         let mut square = 0.0;
         for _ in 0..PAIRS {
             let mut latency = || {
-                let spindle = Spindle::new(period_ns, RotationAngle(draws.bits()));
+                let spindle = Spindle::new(period_ns, RotationAngle(draws.draw_bits()));
                 spindle
-                    .time_until(Time(draws.below(1 << 40)), RotationAngle(draws.bits()))
-                    .millis()
+                    .time_until(
+                        Time(draws.draw_below(1 << 40)),
+                        RotationAngle(draws.draw_bits()),
+                    )
+                    .as_millis()
             };
             square += (latency() - latency()).powi(2);
         }
@@ -175,18 +184,18 @@ fn arrivals_wait_as_pollaczek_and_khinchine_say() {
     let (mut arrived, mut free) = (Time::ZERO, Time::ZERO);
     let (mut waited, mut served, mut squares) = (0.0, 0.0, 0.0);
     for _ in 0..REQUESTS {
-        arrived += draws.exponential(Time(1_000_000_000 / 60));
+        arrived += draws.draw_exponential(Time(1_000_000_000 / 60));
         let begins = arrived.max(free);
         let access = MediaAccess {
-            first_sector: draws.below(mechanism.layout().sectors()),
+            first_sector: draws.draw_below(mechanism.layout().sectors()),
             sector_count: 1,
             ..MediaAccess::default()
         };
         let parts = mechanism.access_media(begins, &access, |_| ());
         // Without the transfer, as the table has it.
-        let service = (parts.total() - parts.transfer_time).millis();
+        let service = (parts.total() - parts.transfer_time).as_millis();
         free = begins + parts.total() - parts.transfer_time;
-        waited += (begins - arrived).millis();
+        waited += (begins - arrived).as_millis();
         served += service;
         squares += service * service;
     }

@@ -12,7 +12,7 @@ use diskperf_device::disk::spindle::RotationAngle;
 use diskperf_device::expected::disk::{
     LOAD_SEED, build_drive as idle, measure_figure, measure_random_ms,
 };
-use diskperf_sim::{Stream, Streams};
+use diskperf_sim::{RandomStream, RandomStreams};
 
 const WRITE: Operation = Operation::Write { fua: false };
 
@@ -108,13 +108,13 @@ fn expectations_may_be_of_ones_own() {
 
 /// A(q): the mean over the arm's place of the time until the first of q fresh requests
 /// begins to pass. A queue that keeps those it left behind is up to a tenth worse.
-fn bound_ms(of: &DiskSpecification, depth: i32, draws: &mut Stream) -> f64 {
+fn bound_ms(of: &DiskSpecification, depth: i32, draws: &mut RandomStream) -> f64 {
     let disk = Disk::new(of, RotationAngle::ZERO).expect("a disk");
     let mechanism = disk.mechanism();
     let layout = mechanism.layout();
-    let mut place = || layout.position_of(draws.below(layout.sectors()));
+    let mut place = || layout.position_of(draws.draw_below(layout.sectors()));
     let targets: Vec<SectorPosition> = (0..1500).map(|_| place()).collect();
-    let period = mechanism.spindle().revolution_time().millis();
+    let period = mechanism.spindle().revolution_time().as_millis();
     let (arms, step) = (300, 0.04);
     let mut sum = 0.0;
     for _ in 0..arms {
@@ -126,8 +126,8 @@ fn bound_ms(of: &DiskSpecification, depth: i32, draws: &mut Stream) -> f64 {
                     .seek_curve()
                     .time_over(target.cylinder.abs_diff(arm.cylinder));
                 match target.head == arm.head {
-                    true => seek.millis(),
-                    false => seek.millis().max(of.mechanism.head_switch_ms),
+                    true => seek.as_millis(),
+                    false => seek.as_millis().max(of.mechanism.head_switch_ms),
                 }
             })
             .collect();
@@ -156,7 +156,7 @@ fn depth_is_worth_what_theory_says() {
         // Waiting is without limit in theory.
         let mut of = specification(drive);
         of.queue.age_limit_ms = None;
-        let mut draws = Streams::new(LOAD_SEED).stream("bound");
+        let mut draws = RandomStreams::new(LOAD_SEED).named_stream("bound");
         for depth in [2, 4, 8, 16, 32] {
             let found = measure_random_ms(
                 &mut idle(&of),
@@ -182,7 +182,7 @@ fn written_at_random_goes_faster_than_read() {
     for drive in ["sata-7200", "sata-consumer"] {
         let of = specification(drive);
         let extents = of.write_cache.as_ref().expect("on").extents_max;
-        let mut draws = Streams::new(LOAD_SEED).stream("bound");
+        let mut draws = RandomStreams::new(LOAD_SEED).named_stream("bound");
         let written = measure_random_ms(&mut idle(&of), (WRITE, LOAD_SEED), 1, (5000, 5000));
         let read = measure_random_ms(
             &mut idle(&of),

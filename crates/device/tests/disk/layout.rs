@@ -6,7 +6,7 @@ use diskperf_device::disk::layout::{
     DataSheet, HeadDirection, HeadGroups, Layout, LayoutError, LayoutSpecification, SectorPosition,
     Sparing, TrackOrder, ZoneSpecification,
 };
-use diskperf_sim::{Stream, Streams};
+use diskperf_sim::{RandomStream, RandomStreams};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -331,10 +331,10 @@ fn groups_of_heads_turn_once_more_and_unused_sectors_pass() {
 
 /// A random disk: of any order and scheme, with gaps between its zones, dead sectors,
 /// slips and defects.
-fn random_disk(draws: &mut Stream) -> LayoutSpecification {
-    let surfaces = 1 + draws.below(4) as u32;
+fn random_disk(draws: &mut RandomStream) -> LayoutSpecification {
+    let surfaces = 1 + draws.draw_below(4) as u32;
     let direction = [HeadDirection::Forward, HeadDirection::Alternating];
-    let mut pick = |of| draws.below(of) as usize;
+    let mut pick = |of| draws.draw_below(of) as usize;
     let orders = [
         TrackOrder::Cylinders,
         TrackOrder::Serpentine,
@@ -357,15 +357,15 @@ fn random_disk(draws: &mut Stream) -> LayoutSpecification {
     };
     let mut zones = Vec::new();
     let mut cylinder = 0;
-    for _ in 0..1 + draws.below(3) {
-        cylinder += draws.below(2) as u32;
+    for _ in 0..1 + draws.draw_below(3) {
+        cylinder += draws.draw_below(2) as u32;
         let zone = random_zone(draws, sparing, (cylinder, surfaces));
         cylinder = zone.last_cylinder + 1;
         zones.push(zone);
     }
     LayoutSpecification {
         surface_count: surfaces,
-        cylinder_count: cylinder + draws.below(2) as u32,
+        cylinder_count: cylinder + draws.draw_below(2) as u32,
         track_order: order,
         sparing,
         zones,
@@ -375,42 +375,45 @@ fn random_disk(draws: &mut Stream) -> LayoutSpecification {
 }
 
 fn random_zone(
-    draws: &mut Stream,
+    draws: &mut RandomStream,
     sparing: Sparing,
     (first_cylinder, surfaces): (u32, u32),
 ) -> ZoneSpecification {
-    let cylinders = 3 + draws.below(5) as u32;
-    let sectors_per_track = 4 + draws.below(9) as u32;
+    let cylinders = 3 + draws.draw_below(5) as u32;
+    let sectors_per_track = 4 + draws.draw_below(9) as u32;
     let tracks = sparing == Sparing::Tracks;
     let counted = cylinders * surfaces * if tracks { 1 } else { sectors_per_track };
-    let spares = draws.below(3);
+    let spares = draws.draw_below(3);
     let slips: BTreeSet<u64> = match sparing {
         Sparing::None => BTreeSet::new(),
-        _ => (0..draws.below(spares + 1))
-            .map(|_| draws.below(counted.into()))
+        _ => (0..draws.draw_below(spares + 1))
+            .map(|_| draws.draw_below(counted.into()))
             .collect(),
     };
-    let defects = (0..draws.below(2)).map(|_| {
-        let defect = draws.below(counted.into());
-        (defect, u64::from(counted) - 1 - draws.below(spares + 1))
+    let defects = (0..draws.draw_below(2)).map(|_| {
+        let defect = draws.draw_below(counted.into());
+        (
+            defect,
+            u64::from(counted) - 1 - draws.draw_below(spares + 1),
+        )
     });
     let defects = defects.collect();
     ZoneSpecification {
         first_cylinder,
         last_cylinder: first_cylinder + cylinders - 1,
         sectors_per_track,
-        origin_rev: draws.share(),
-        track_skew_rev: draws.share(),
-        cylinder_skew_rev: draws.share(),
-        range_skew_rev: draws.share(),
-        dead_sectors: draws.below(4),
+        origin_rev: draws.draw_share(),
+        track_skew_rev: draws.draw_share(),
+        cylinder_skew_rev: draws.draw_share(),
+        range_skew_rev: draws.draw_share(),
+        dead_sectors: draws.draw_below(4),
         spare_sectors: spares,
         slipped_sectors: slips.into_iter().collect(),
         remapped_defects: defects,
-        unused_sectors_per_track: draws.below(3) as u32,
-        head_groups: (draws.below(2) == 1).then(|| HeadGroups {
-            heads_per_group: 1 + draws.below(surfaces.into()) as u32,
-            skew_rev: draws.share(),
+        unused_sectors_per_track: draws.draw_below(3) as u32,
+        head_groups: (draws.draw_below(2) == 1).then(|| HeadGroups {
+            heads_per_group: 1 + draws.draw_below(surfaces.into()) as u32,
+            skew_rev: draws.draw_share(),
         }),
     }
 }
@@ -418,7 +421,7 @@ fn random_zone(
 /// A sound random disk: without the defects that do not fit, and without the slips if
 /// that is not enough.
 fn sound_disk(seed: u64) -> (LayoutSpecification, Layout) {
-    let mut of = random_disk(&mut Streams::new(seed).stream("disk"));
+    let mut of = random_disk(&mut RandomStreams::new(seed).named_stream("disk"));
     for attempt in 0..3 {
         match Layout::new(&of) {
             Ok(layout) => return (of, layout),

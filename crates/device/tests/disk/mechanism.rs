@@ -5,7 +5,7 @@ use super::{PERIOD_7200_NS, assert_close, built, one_zone, plain};
 use diskperf_device::disk::layout::Layout;
 use diskperf_device::disk::mechanism::{AccessTimes, Mechanism, MediaAccess, PassingRun};
 use diskperf_device::disk::spindle::{RotationAngle, Spindle};
-use diskperf_sim::{Streams, Time};
+use diskperf_sim::{RandomStreams, Time};
 use proptest::prelude::*;
 
 fn read(sector: u64, sectors: u32) -> MediaAccess {
@@ -52,13 +52,13 @@ fn phase_does_not_drift() {
 #[test]
 fn latency_is_uniform_over_a_revolution() {
     let mut mechanism = built(&plain(one_zone((1000, 1, 100))));
-    let mut draws = Streams::new(1).stream("places");
+    let mut draws = RandomStreams::new(1).named_stream("places");
     let (mut now, mut sum, mut squares) = (Time::ZERO, 0.0, 0.0);
     const COUNT: u32 = 100_000;
     for _ in 0..COUNT {
-        let sector = draws.below(mechanism.layout().sectors());
+        let sector = draws.draw_below(mechanism.layout().sectors());
         let (parts, _) = serve(&mut mechanism, now, &read(sector, 1));
-        let latency = parts.rotational_latency.millis();
+        let latency = parts.rotational_latency.as_millis();
         sum += latency;
         squares += latency * latency;
         now += parts.total();
@@ -163,7 +163,7 @@ fn sequential_reading_loses_the_skews() {
     let begins = Time(0);
     let (reached, ends) = mechanism.read_ahead(begins, (0, end), Time::NEVER);
     assert_eq!(reached, end);
-    let mb_per_s = end as f64 * 512.0 / ends.seconds() / 1e6;
+    let mb_per_s = end as f64 * 512.0 / ends.as_seconds() / 1e6;
     assert_close(mb_per_s, 53.287, 1e-3);
     let (parts, _) = serve(&mut built(&of), begins, &read(0, end as u32));
     assert_eq!(parts.total(), ends, "one access takes as long");

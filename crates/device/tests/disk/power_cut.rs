@@ -8,7 +8,7 @@ use diskperf_device::DeviceSpecification;
 use diskperf_device::disk::device::Disk;
 use diskperf_device::disk::spindle::RotationAngle;
 use diskperf_device::{Operation, Request, RequestId, Requests, moment};
-use diskperf_sim::{Stream, Streams, Time};
+use diskperf_sim::{RandomStream, RandomStreams, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Commands of a load, and the sectors that they are of.
@@ -19,7 +19,7 @@ const SECTORS: u64 = 4000;
 struct Load {
     disk: Disk,
     requests: Requests,
-    draws: Stream,
+    draws: RandomStream,
     now: Time,
     /// Sectors that a power cut must leave, with what was last written to them.
     durable: BTreeSet<u64>,
@@ -46,7 +46,7 @@ impl Load {
         Self {
             disk: Disk::new(disk, RotationAngle::ZERO).expect("a sound disk"),
             requests: Requests::default(),
-            draws: Streams::new(seed).stream("load"),
+            draws: RandomStreams::new(seed).named_stream("load"),
             now: Time::ZERO,
             durable: BTreeSet::new(),
             written: BTreeSet::new(),
@@ -58,15 +58,15 @@ impl Load {
 
     fn ask(&mut self) {
         let (first, sectors) = loop {
-            let first = self.draws.below(SECTORS);
-            let sectors = 1 + self.draws.below(16) as u32;
+            let first = self.draws.draw_below(SECTORS);
+            let sectors = 1 + self.draws.draw_below(16) as u32;
             let end = first + u64::from(sectors);
             let is_free = |other: &(u64, u64)| other.1 <= first || end <= other.0;
             if self.under_way.values().all(is_free) {
                 break (first, sectors);
             }
         };
-        let (operation, sectors) = match self.draws.below(10) {
+        let (operation, sectors) = match self.draws.draw_below(10) {
             0 => (Operation::Flush, 0),
             1 | 2 => (Operation::Write { fua: true }, sectors),
             3 => (Operation::Read, sectors),
@@ -78,7 +78,7 @@ impl Load {
             sectors,
             ..Request::default()
         };
-        request.spans.issue(moment(self.now));
+        request.spans.begin_at(moment(self.now));
         if let Operation::Write { .. } = operation {
             let range = first..request.end();
             for sector in range {

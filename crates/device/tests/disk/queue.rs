@@ -9,7 +9,7 @@ use diskperf_device::disk::mechanism::{Mechanism, MediaAccess};
 use diskperf_device::disk::queue::{QueuePolicy, QueueSpecification, QueueView, WaitingCommand};
 use diskperf_device::disk::seek::SeekSpecification;
 use diskperf_device::disk::spindle::RotationAngle;
-use diskperf_sim::{Streams, Time};
+use diskperf_sim::{RandomStreams, Time};
 
 fn policy(policy: QueuePolicy) -> QueueSpecification {
     QueueSpecification {
@@ -146,7 +146,10 @@ fn the_shortest_positioning_is_not_the_best_order() {
     ] {
         let (found, done) = serve_all(clockwork(), &all, policy);
         assert_eq!(found, order, "{policy:?}");
-        assert!((done.millis() - done_ms).abs() < 1e-4, "{policy:?}: {done}");
+        assert!(
+            (done.as_millis() - done_ms).abs() < 1e-4,
+            "{policy:?}: {done}"
+        );
     }
 }
 
@@ -170,7 +173,7 @@ fn no_order_beats_the_optimum_and_sptf_comes_near_it() {
         full_stroke_ms: 16.0,
     };
     let mechanism = built(&of);
-    let mut draws = Streams::new(5).stream("six requests");
+    let mut draws = RandomStreams::new(5).named_stream("six requests");
     let mut ratios = [0.0; 4];
     let policies = [
         QueuePolicy::Sptf,
@@ -180,7 +183,7 @@ fn no_order_beats_the_optimum_and_sptf_comes_near_it() {
     ];
     const ROUNDS: u32 = 60;
     for _ in 0..ROUNDS {
-        let sectors: Vec<u64> = (0..6).map(|_| draws.below(40_000)).collect();
+        let sectors: Vec<u64> = (0..6).map(|_| draws.draw_below(40_000)).collect();
         let best = optimum(&mechanism, Time::ZERO, &sectors);
         for (ratio, policy) in ratios.iter_mut().zip(policies) {
             let (_, done) = serve_all(mechanism.clone(), &sectors, policy);
@@ -214,10 +217,10 @@ fn tabled() -> Mechanism {
 }
 
 fn closed(mechanism: &mut Mechanism, order: QueueSpecification, depth: u32) -> ClosedLoopResult {
-    let mut draws = Streams::new(11).stream("places");
+    let mut draws = RandomStreams::new(11).named_stream("places");
     let draw = |number| {
-        let cylinder = draws.below(1_000_000) as u32;
-        waiting(cylinder, RotationAngle(draws.bits()), number)
+        let cylinder = draws.draw_below(1_000_000) as u32;
+        waiting(cylinder, RotationAngle(draws.draw_bits()), number)
     };
     let of = ClosedLoopLoad {
         queue_policy: order,

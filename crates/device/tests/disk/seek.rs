@@ -29,7 +29,7 @@ fn a_table_is_linear_between_its_points() {
 fn a_table_may_begin_late_jump_and_fall() {
     let points = vec![(4, 2.0), (5, 5.0), (6, 4.0)];
     let curve = curve(&SeekSpecification::Table { points }, 20);
-    let times = [1, 2, 4, 5, 6, 7, 10, 15].map(|far| curve.time_over(far).millis());
+    let times = [1, 2, 4, 5, 6, 7, 10, 15].map(|far| curve.time_over(far).as_millis());
     assert_eq!(times, [0.5, 1.0, 2.0, 5.0, 4.0, 3.0, 0.0, 0.0]);
 }
 
@@ -45,7 +45,7 @@ fn the_root_and_the_line_have_their_mean() {
         single_cylinder_ms: None,
     };
     let curve = curve(&hpl, 2000);
-    assert_close(curve.average_time().millis(), 6.30158, 1e-3);
+    assert_close(curve.average_time().as_millis(), 6.30158, 1e-3);
     assert_eq!(curve.time_over(100), Time(4_000_000));
     assert_eq!(curve.time_over(600), Time(5_800_000));
 }
@@ -64,10 +64,10 @@ fn three_points_have_their_average() {
             full_stroke_ms,
         };
         let curve = curve(&specification, cylinders);
-        assert_close(curve.average_time().millis(), average_ms, 1e-3);
-        assert_close(curve.time_over(1).millis(), single_cylinder_ms, 1e-6);
+        assert_close(curve.average_time().as_millis(), average_ms, 1e-3);
+        assert_close(curve.time_over(1).as_millis(), single_cylinder_ms, 1e-6);
         assert_close(
-            curve.time_over(cylinders - 1).millis(),
+            curve.time_over(cylinders - 1).as_millis(),
             full_stroke_ms,
             1e-3,
         );
@@ -138,7 +138,7 @@ fn a_data_sheet_of_few_cylinders_leaves_no_choice() {
     ] {
         let curve = data_sheet(cylinders, times).expect("a curve");
         let far = cylinders - 1;
-        let times = [far.min(1), far].map(|far| curve.time_over(far).millis());
+        let times = [far.min(1), far].map(|far| curve.time_over(far).as_millis());
         assert_eq!(times, expected, "{cylinders} cylinders");
     }
 }

@@ -12,7 +12,7 @@ use diskperf_device::disk::shingled::{
 };
 use diskperf_device::disk::spindle::RotationAngle;
 use diskperf_device::{Operation, Request, Requests, moment};
-use diskperf_sim::{Streams, Time};
+use diskperf_sim::{RandomStreams, Time};
 use diskperf_spans::Stage;
 use std::collections::BTreeMap;
 
@@ -127,20 +127,20 @@ impl Medium {
 #[test]
 fn what_was_written_last_is_found_whatever_is_cleaned_meanwhile() {
     println!("seed {SEED}");
-    let mut draws = Streams::new(SEED).stream("writes");
+    let mut draws = RandomStreams::new(SEED).named_stream("writes");
     for _ in 0..60 {
         let mut medium = Medium::new(small());
         let mut next = 0;
         for _ in 0..200 {
-            match draws.below(10) {
+            match draws.draw_below(10) {
                 0 | 1 => {
                     // A stream, from the front of a band on.
-                    let sectors = 20 + draws.below(30);
+                    let sectors = 20 + draws.draw_below(30);
                     medium.write(next % 960 / 40 * 40, sectors);
                     next += 40;
                 }
                 2 if medium.map.has_cached_extents() => medium.clean(),
-                _ => medium.write(draws.below(SECTORS - 1), 1 + draws.below(12)),
+                _ => medium.write(draws.draw_below(SECTORS - 1), 1 + draws.draw_below(12)),
             }
             medium.check();
         }
@@ -160,13 +160,13 @@ fn what_was_written_last_is_found_whatever_is_cleaned_meanwhile() {
 #[test]
 fn the_map_holds_no_more_than_it_has_places_for() {
     println!("seed {SEED}");
-    let mut draws = Streams::new(SEED).stream("places");
+    let mut draws = RandomStreams::new(SEED).named_stream("places");
     for _ in 0..60 {
         let mut map = ShingleMap::new(small(), SECTORS);
         let (mut kept, mut fullest) = (0, 0);
         for _ in 0..400 {
-            let first = draws.below(SECTORS - 60);
-            let kind = draws.below(10);
+            let first = draws.draw_below(SECTORS - 60);
+            let kind = draws.draw_below(10);
             let of = |first: u64, sectors: u64| SectorExtent {
                 first_sector: first,
                 end_sector: first + sectors,
@@ -174,12 +174,12 @@ fn the_map_holds_no_more_than_it_has_places_for() {
             match kind {
                 0..3 => {
                     let before = map.extent_count();
-                    map.discard(of(first, 1 + draws.below(3)));
+                    map.discard(of(first, 1 + draws.draw_below(3)));
                     kept += usize::from(before == 16 && map.extent_count() == 16);
                 }
-                3 => write_when_possible(&mut map, of(first / 40 * 40, 20 + draws.below(30))),
-                4 => write_when_possible(&mut map, of(first, 40 + draws.below(20))),
-                _ => write_when_possible(&mut map, of(first, 1 + draws.below(12))),
+                3 => write_when_possible(&mut map, of(first / 40 * 40, 20 + draws.draw_below(30))),
+                4 => write_when_possible(&mut map, of(first, 40 + draws.draw_below(20))),
+                _ => write_when_possible(&mut map, of(first, 1 + draws.draw_below(12))),
             }
             fullest = fullest.max(map.extent_count());
         }
@@ -254,12 +254,12 @@ fn cleaning_the_oldest_drops_what_theory_says() {
         ..small()
     };
     println!("seed {SEED}");
-    let mut draws = Streams::new(SEED).stream("extents");
+    let mut draws = RandomStreams::new(SEED).named_stream("extents");
     let (mut dropped, mut cleaned) = (0, 0);
     for _ in 0..ROUNDS {
         let mut map = ShingleMap::new(of, 4096 * BANDS);
         while (map.extent_count() as u64) < EXTENTS {
-            let first = draws.below(2048 * BANDS) * 2;
+            let first = draws.draw_below(2048 * BANDS) * 2;
             let end = first + 1;
             map.write_extent(
                 SectorExtent {
@@ -319,7 +319,7 @@ impl Host {
             sectors,
             ..Request::default()
         };
-        request.spans.issue(moment(self.now));
+        request.spans.begin_at(moment(self.now));
         let id = self.requests.issue(request);
         let begun = self.now;
         self.disk.accept_request(self.now, &mut self.requests, id);
@@ -329,9 +329,9 @@ impl Host {
         }
         let id = self.disk.take_completed_request().expect("one is done");
         let request = self.requests.take_request(id);
-        let (from, to) = (request.spans.issued(), request.spans.marked());
+        let (from, to) = (request.spans.issued_at(), request.spans.marked_until());
         let (mut all, mut cleaning) = (0, 0);
-        request.spans.between(from, to, |stage, ns| {
+        request.spans.for_each_stage_between(from, to, |stage, ns| {
             all += ns;
             cleaning += if stage == Stage::Cleaning { ns } else { 0 };
         });
@@ -363,18 +363,18 @@ fn random_writes_fall_off_a_cliff_and_recover_when_idle() {
         now: Time::ZERO,
     };
     println!("seed {SEED}");
-    let mut draws = Streams::new(SEED).stream("cliff");
+    let mut draws = RandomStreams::new(SEED).named_stream("cliff");
     let write = Operation::Write { fua: false };
     let mut write_many = |host: &mut Host, count: u32| {
         let (mut took, mut cleaned) = (Time::ZERO, Time::ZERO);
         for _ in 0..count {
-            let (one, of_it) = host.one(write, draws.below(sectors), 1);
+            let (one, of_it) = host.one(write, draws.draw_below(sectors), 1);
             took += one;
             cleaned += of_it;
         }
         (
-            took.millis() / f64::from(count),
-            cleaned.millis() / f64::from(count),
+            took.as_millis() / f64::from(count),
+            cleaned.as_millis() / f64::from(count),
         )
     };
     let (fast, _) = write_many(&mut host, 2500);
@@ -441,7 +441,7 @@ fn a_stream_goes_to_its_bands_and_is_read_in_order() {
     // Until the buffer is full.
     let begun = write(&mut host, 0..400);
     let ended = write(&mut host, 400..1200);
-    let rate = 800.0 * 1.048_576 / (ended - begun).seconds();
+    let rate = 800.0 * 1.048_576 / (ended - begun).as_seconds();
     let counters = host.disk.shingle_map().expect("bands").counters();
     println!("{rate:.1} MB/s, {counters:?}");
     // Facts 4.2: 180 to 190 MB/s outside.

@@ -5,7 +5,7 @@ use diskperf_device::DeviceSpecification;
 use diskperf_device::disk::device::{Disk, DiskSpecification};
 use diskperf_device::disk::spindle::RotationAngle;
 use diskperf_device::{Request, RequestId, Requests, moment};
-use diskperf_sim::{Stream, Streams, Time};
+use diskperf_sim::{RandomStream, RandomStreams, Time};
 use std::collections::BTreeMap;
 
 const SEED: u64 = 11;
@@ -25,7 +25,7 @@ fn disk(name: &str, settings: &[(&str, &str)]) -> DiskSpecification {
 /// What is asked for, with so many under way.
 enum Load {
     Sequential { next: u64, sectors: u32 },
-    Random { draws: Stream },
+    Random { draws: RandomStream },
 }
 
 /// A host that keeps loads under way on a disk.
@@ -59,14 +59,14 @@ impl Host {
                 *next += u64::from(*sectors);
                 (*next - u64::from(*sectors), *sectors)
             }
-            Load::Random { draws } => (draws.below(self.disk.sectors()), 1),
+            Load::Random { draws } => (draws.draw_below(self.disk.sectors()), 1),
         };
         let mut request = Request {
             sector,
             sectors,
             ..Request::default()
         };
-        request.spans.issue(moment(self.now));
+        request.spans.begin_at(moment(self.now));
         let id: RequestId = self.requests.issue(request);
         self.of.insert(id.slot(), (number, self.now));
         self.disk.accept_request(self.now, &mut self.requests, id);
@@ -106,7 +106,7 @@ fn streamed(of: &DiskSpecification, (depth, block): (u32, u64), random: u32) -> 
         sectors: (block / u64::from(of.sector_bytes)) as u32,
     };
     let beside = Load::Random {
-        draws: Streams::new(SEED).stream("places"),
+        draws: RandomStreams::new(SEED).named_stream("places"),
     };
     let mut loads = [(depth, sequential), (random, beside)];
     Host::new(of).run(&mut loads, Time::from_millis(10_000))
@@ -156,16 +156,16 @@ fn a_stream_and_random_reads_share_the_arm() {
             println!(
                 "{name} beside {random}: {:.1} MB/s, longest {} ms; {} random, longest {} ms",
                 bytes as f64 / 10e6,
-                seen[0].longest.millis(),
+                seen[0].longest.as_millis(),
                 seen[1].requests,
-                seen[1].longest.millis()
+                seen[1].longest.as_millis()
             );
             let limit_ms = of.queue.age_limit_ms.expect("a limit");
             for one in &seen {
                 assert!(one.requests > 0);
                 // Overdue ones wait for those that are overdue before them.
                 assert!(
-                    one.longest.millis() < 2.0 * limit_ms,
+                    one.longest.as_millis() < 2.0 * limit_ms,
                     "{name} beside {random}"
                 );
             }

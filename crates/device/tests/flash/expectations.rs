@@ -192,13 +192,13 @@ fn erasing(specification: &FlashSpecification) -> Drive {
             break;
         }
     }
-    assert_eq!(host.flash().translation_layer().traffic().erases, 0);
+    assert_eq!(host.flash().translation_layer().traffic().erase_count, 0);
     host
 }
 
 fn erased_after(host: &mut Drive) -> f64 {
     let begun = host.now();
-    while host.flash().translation_layer().traffic().erases == 0 {
+    while host.flash().translation_layer().traffic().erase_count == 0 {
         assert!(host.step(), "the erase ends");
     }
     (host.now() - begun).0 as f64 / 1000.0
@@ -248,7 +248,7 @@ fn a_buffer_without_protection_is_programmed_and_journalled_by_a_flush() {
     assert!(host.flash().has_volatile_cache());
     // In the buffer, with nothing to do but wait.
     assert_ends(&ends_of(&mut host, &[(0.0, WRITE, 0, 1)]), &[0.0]);
-    assert_eq!(host.flash().traffic().host, 0);
+    assert_eq!(host.flash().traffic().host_units, 0);
     // Four pages of data, padded, and four of the journal.
     let program = 4.0 * 4.096 + 500.0;
     assert_ends(
@@ -256,7 +256,10 @@ fn a_buffer_without_protection_is_programmed_and_journalled_by_a_flush() {
         &[2.0 * program],
     );
     let traffic = *host.flash().traffic();
-    assert_eq!((traffic.host, traffic.map, traffic.padding), (1, 1, 6));
+    assert_eq!(
+        (traffic.host_units, traffic.map_units, traffic.padding_units),
+        (1, 1, 6)
+    );
     // The second has nothing to do.
     assert_ends(
         &ends_of(&mut host, &[(0.0, Operation::Flush, 0, 0)]),
@@ -320,7 +323,7 @@ fn a_forced_write_is_durable_when_it_is_done() {
     let ends = ends_of(&mut host, &[(0.0, FUA, 5, 1)]);
     // Its own program, and the journal's.
     assert_ends(&ends, &[2.0 * 508.192]);
-    assert_eq!(host.flash().traffic().host, 1);
+    assert_eq!(host.flash().traffic().host_units, 1);
 }
 
 #[test]
@@ -357,9 +360,9 @@ fn overwrites_of_what_waits_are_one_program() {
     for number in 0..70 {
         host.one(WRITE, number % 7, 1);
     }
-    assert_eq!(host.flash().traffic().host, 0);
+    assert_eq!(host.flash().traffic().host_units, 0);
     host.one(Operation::Flush, 0, 0);
-    assert_eq!(host.flash().traffic().host, 7);
+    assert_eq!(host.flash().traffic().host_units, 7);
 }
 
 /// A buffer of 64 MiB that 2000 MB/s come to and 500 go from is full after 44.7 ms.
@@ -391,7 +394,7 @@ fn a_buffer_fills_by_what_comes_less_what_goes() {
             .find(|span| full(span))
             .map(|_| host.now());
     }
-    let (first_ms, accepted) = (host.now().millis(), sector as f64 * 4096.0 / 1e6);
+    let (first_ms, accepted) = (host.now().as_millis(), sector as f64 * 4096.0 / 1e6);
     println!("full after {first_ms:.2} ms, {accepted:.1} MB accepted");
     assert!((first_ms / 44.74 - 1.0).abs() < 0.01);
     assert!((accepted / 89.48 - 1.0).abs() < 0.01);
@@ -446,7 +449,7 @@ fn the_link_carries_what_its_lanes_do_each_way() {
         moved[usize::from(done.operation == WRITE)] += 131_072.0;
         host.ask(done.operation, 0, 32);
     }
-    let rates = moved.map(|bytes| bytes / host.now().seconds() / 1e9);
+    let rates = moved.map(|bytes| bytes / host.now().as_seconds() / 1e9);
     println!("{rates:?} GB/s");
     for rate in rates {
         assert!((rate / 3.6 - 1.0).abs() < 0.01, "{rate}");

@@ -18,8 +18,8 @@ use diskperf_device::flash::specification::{
     SuspensionSpecification, TranslationSpecification,
 };
 use diskperf_device::{Completion, Device, Drive, Operation, RequestId};
-use diskperf_ftl::{Past, Policy};
-use diskperf_sim::{Streams, Time};
+use diskperf_ftl::{PreconditionState, VictimPolicy};
+use diskperf_sim::{RandomStreams, Time};
 
 const SEED: u64 = 27;
 const READ: Operation = Operation::Read;
@@ -74,12 +74,12 @@ fn toy() -> FlashSpecification {
         trim_page_time: Time::ZERO,
         translation: TranslationSpecification {
             logical_units: 64,
-            policy: Policy::Greedy,
+            policy: VictimPolicy::Greedy,
             soft_free_superblocks: 4,
             hard_free_superblocks: 3,
             wear_threshold: None,
             dies_erasing_max: 1 << 10,
-            precondition: Past::Fresh,
+            precondition: PreconditionState::Fresh,
             filled_share: 0,
             models_power_cuts: false,
         },
@@ -123,7 +123,10 @@ fn new_host(specification: &FlashSpecification) -> Drive {
 }
 
 fn new_drive(specification: &FlashSpecification, seed: u64) -> Drive {
-    let flash = Flash::new(specification, (seed, Streams::new(seed).stream("retries")));
+    let flash = Flash::new(
+        specification,
+        (seed, RandomStreams::new(seed).named_stream("retries")),
+    );
     let flash = flash.unwrap_or_else(|error| panic!("{error}"));
     Drive::new(Device::Flash(Box::new(flash)))
 }

@@ -33,11 +33,15 @@ fn no_write_waits_for_a_tenth_of_a_collection() {
     for (drive, reads) in [("nvme-tlc", 0.3), ("nvme-tlc-plp", 0.0), ("sata-tlc", 0.3)] {
         let specification = small(drive);
         let mut host = new_host(&specification);
-        let mut draws = Streams::new(SEED).stream("load");
+        let mut draws = RandomStreams::new(SEED).named_stream("load");
         let sectors = host.flash().sectors();
         let mut ask = |host: &mut Drive| {
-            let operation = if draws.chance(reads) { READ } else { WRITE };
-            host.ask(operation, draws.below(sectors), 1);
+            let operation = if draws.draw_with_probability(reads) {
+                READ
+            } else {
+                WRITE
+            };
+            host.ask(operation, draws.draw_below(sectors), 1);
         };
         (0..32).for_each(|_| ask(&mut host));
         let (mut longest, mut collected) = (Time::ZERO, 0);
@@ -47,7 +51,7 @@ fn no_write_waits_for_a_tenth_of_a_collection() {
             if done.operation == WRITE && took > longest {
                 longest = took;
             }
-            collected = host.flash().traffic().erases;
+            collected = host.flash().traffic().erase_count;
             ask(&mut host);
         }
         let whole = collection(&specification);

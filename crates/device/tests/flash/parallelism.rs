@@ -26,16 +26,16 @@ fn dies(count: u32) -> FlashSpecification {
     specification.channel.bytes_per_s = f64::INFINITY;
     let layer = &mut specification.translation;
     layer.logical_units = count * 16 * 8;
-    (layer.precondition, layer.filled_share) = (Past::Sequential, layer.logical_units);
+    (layer.precondition, layer.filled_share) = (PreconditionState::Sequential, layer.logical_units);
     specification
 }
 
 /// The share of the time that dies read, with so many reads outstanding.
 fn utilisation(specification: &FlashSpecification, depth: u32, reads: u32) -> f64 {
     let mut host = new_host(specification);
-    let mut draws = Streams::new(SEED).stream("sectors");
+    let mut draws = RandomStreams::new(SEED).named_stream("sectors");
     let sectors = host.flash().sectors();
-    let mut ask = |host: &mut Drive| host.ask(READ, draws.below(sectors), 1);
+    let mut ask = |host: &mut Drive| host.ask(READ, draws.draw_below(sectors), 1);
     for _ in 0..depth {
         ask(&mut host);
     }
@@ -104,14 +104,14 @@ impl Behind {
         let mut host = new_host(&specification);
         host.one(WRITE, 0, 1);
         host.rest();
-        let mut draws = Streams::new(SEED).stream("moments");
+        let mut draws = RandomStreams::new(SEED).named_stream("moments");
         let period = us(PROGRAM_US / self.share);
         let mut waits = Vec::new();
         for number in 0..reads {
             let begun = Time((number + 1) * 2 * period.0);
             host.run_until(begun);
             host.ask(WRITE, 1 + number % 2, 1);
-            host.run_until(begun + Time(draws.below(period.0)));
+            host.run_until(begun + Time(draws.draw_below(period.0)));
             let read = host.ask(READ, 0, 1);
             let asked = host.now();
             while host.wait().id != read {}

@@ -10,7 +10,7 @@ const EXACT_US: f64 = 0.001;
 /// The drive, all of it written in order.
 fn written() -> FlashSpecification {
     let mut specification = toy();
-    specification.translation.precondition = Past::Sequential;
+    specification.translation.precondition = PreconditionState::Sequential;
     specification.translation.filled_share = 64;
     specification
 }

@@ -5,7 +5,7 @@
 use super::ledger::drawn;
 use super::*;
 use diskperf_device::RequestId;
-use diskperf_sim::Stream;
+use diskperf_sim::RandomStream;
 
 /// Of each, a workload on a drive that is drawn.
 const WORKLOADS: u64 = 1000;
@@ -54,11 +54,11 @@ impl Client {
     }
 
     /// Asks for something that does not overlap what is under way.
-    fn ask(&mut self, draws: &mut Stream) {
+    fn ask(&mut self, draws: &mut RandomStream) {
         if !self.host.flash().can_accept_request() {
             return;
         }
-        let operation = match draws.below(20) {
+        let operation = match draws.draw_below(20) {
             0..=3 => READ,
             4..=11 => WRITE,
             12..=13 => FUA,
@@ -68,10 +68,10 @@ impl Client {
         let all = self.acknowledged.len() as u64;
         let count = match operation {
             Operation::Flush => 0,
-            _ => 1 + draws.below(12).min(all - 1),
+            _ => 1 + draws.draw_below(12).min(all - 1),
         };
         // Few sectors are written again and again.
-        let first = draws.below(all - count + 1) >> draws.below(3);
+        let first = draws.draw_below(all - count + 1) >> draws.draw_below(3);
         let sectors = first..first + count;
         let overlaps =
             |of: &Asked| of.sectors.start < sectors.end && sectors.start < of.sectors.end;
@@ -122,7 +122,7 @@ impl Client {
         let flash = self.host.flash();
         flash
             .translation_layer()
-            .check()
+            .check_invariants()
             .map_err(|broken| broken.to_string())?;
         let mut back = 0;
         for sector in 0..flash.sectors() {
@@ -162,11 +162,11 @@ struct Seen {
 }
 
 fn workload(seed: u64, seen: &mut Seen) {
-    let mut draws = Streams::new(seed).stream("power cuts");
+    let mut draws = RandomStreams::new(seed).named_stream("power cuts");
     let mut specification = drawn(&mut draws);
     specification.translation.models_power_cuts = true;
     // Small, and full: few writes make it collect.
-    specification.geometry.word_lines_per_block = 2 + draws.below(2) as u32;
+    specification.geometry.word_lines_per_block = 2 + draws.draw_below(2) as u32;
     let units = specification.superblock_units();
     specification.translation.logical_units =
         units * (specification.geometry.blocks_per_plane - 10);
@@ -175,7 +175,7 @@ fn workload(seed: u64, seen: &mut Seen) {
     let fail = |why: String| panic!("seed {seed}: {why}");
     let mut asked = 0;
     while asked < REQUESTS || !client.asked.is_empty() {
-        if asked < REQUESTS && draws.chance(0.4) {
+        if asked < REQUESTS && draws.draw_with_probability(0.4) {
             client.ask(&mut draws);
             asked += 1;
         }
@@ -186,7 +186,7 @@ fn workload(seed: u64, seen: &mut Seen) {
                 "seed {seed}: requests never end: {}",
                 client.host.flash().describe_waiting()
             );
-            let pause = us(draws.below(200) as f64);
+            let pause = us(draws.draw_below(200) as f64);
             client.host.run_for(pause);
         }
         client.acknowledge();
@@ -194,14 +194,14 @@ fn workload(seed: u64, seen: &mut Seen) {
         seen.back += other.cut().unwrap_or_else(fail);
         seen.cuts += 1;
         // Now and then it really happens, and the drive goes on with what is left.
-        if draws.below(150) == 0 {
+        if draws.draw_below(150) == 0 {
             client.cut().unwrap_or_else(fail);
         }
     }
     client.host.rest();
     client.acknowledge();
     client.cut().unwrap_or_else(fail);
-    seen.erases += client.host.flash().traffic().erases;
+    seen.erases += client.host.flash().traffic().erase_count;
 }
 
 fn part(number: u64) {

@@ -3,12 +3,19 @@
 use super::*;
 use diskperf_device::flash::recorder::{INTERVAL_COUNT_MAX, LEVEL_SAMPLE_COUNT_MAX};
 use diskperf_spans::DieBusy;
-use diskperf_spans::TracedDie;
+use diskperf_spans::DieBusyPeriod;
 
-fn spans(kept: &[TracedDie]) -> Vec<(DieBusy, bool, u64, u64)> {
+fn spans(kept: &[DieBusyPeriod]) -> Vec<(DieBusy, bool, u64, u64)> {
     let us = |ns: u64| ns / 1000;
     kept.iter()
-        .map(|one| (one.by, one.stands, us(one.from.0), us(one.until.0)))
+        .map(|one| {
+            (
+                one.busy_with,
+                one.is_suspended,
+                us(one.busy_start.0),
+                us(one.busy_end.0),
+            )
+        })
         .collect()
 }
 
@@ -28,8 +35,11 @@ fn a_read_behind_a_program_is_seen_with_what_stands() {
     assert!(ends[1] < 200.0, "{ends:?}");
     host.rest();
     let seen = host.recorded_flash().expect("it records");
-    let kept: Vec<TracedDie> = seen.kept;
-    let by: Vec<(DieBusy, bool)> = kept.iter().map(|one| (one.by, one.stands)).collect();
+    let kept: Vec<DieBusyPeriod> = seen.recorded_periods;
+    let by: Vec<(DieBusy, bool)> = kept
+        .iter()
+        .map(|one| (one.busy_with, one.is_suspended))
+        .collect();
     assert_eq!(
         by,
         [
@@ -43,9 +53,14 @@ fn a_read_behind_a_program_is_seen_with_what_stands() {
         spans(&kept)
     );
     for pair in kept.windows(2) {
-        assert_eq!(pair[0].until, pair[1].from, "without gap");
+        assert_eq!(pair[0].busy_end, pair[1].busy_start, "without gap");
     }
-    assert!(host.recorded_flash().expect("anew").kept.is_empty());
+    assert!(
+        host.recorded_flash()
+            .expect("anew")
+            .recorded_periods
+            .is_empty()
+    );
 }
 
 /// What is recorded of each die is what its counters have, and does not overlap.
@@ -55,30 +70,37 @@ fn intervals_of_a_die_follow_each_other() {
     specification.geometry.channel_count = 2;
     specification.geometry.dies_per_channel = 2;
     specification.translation.logical_units = 256;
-    specification.translation.precondition = Past::Random;
+    specification.translation.precondition = PreconditionState::Random;
     specification.translation.filled_share = 256;
     specification.suspension = suspending(2);
     specification.buffer = buffered(8, true);
     let mut host = new_host(&specification);
     host.record();
     let before = host.flash().die_busy_times();
-    let mut draws = Streams::new(SEED).stream("recorded");
+    let mut draws = RandomStreams::new(SEED).named_stream("recorded");
     for _ in 0..2000 {
-        let operation = if draws.chance(0.5) { READ } else { WRITE };
+        let operation = if draws.draw_with_probability(0.5) {
+            READ
+        } else {
+            WRITE
+        };
         while !host.flash().can_accept_request() {
             assert!(host.step());
         }
-        host.ask(operation, draws.below(256), 1);
-        host.run_for(us(draws.below(400) as f64));
+        host.ask(operation, draws.draw_below(256), 1);
+        host.run_for(us(draws.draw_below(400) as f64));
         while host.take_done().is_some() {}
     }
     host.rest();
     let seen = host.recorded_flash().expect("it records");
-    assert_eq!((seen.left_out, seen.complete_from.0), (0, 0));
+    assert_eq!((seen.omitted_period_count, seen.complete_since.0), (0, 0));
     let after = host.flash().die_busy_times();
     for by in DieBusy::ALL {
-        let of = seen.kept.iter().filter(|one| one.by == by);
-        let sum: u64 = of.map(|one| one.until.0 - one.from.0).sum();
+        let of = seen
+            .recorded_periods
+            .iter()
+            .filter(|one| one.busy_with == by);
+        let sum: u64 = of.map(|one| one.busy_end.0 - one.busy_start.0).sum();
         let counted = (after[by as usize] - before[by as usize]).0;
         // What stands and nothing else is seen, and counted nowhere.
         let extra = if by == DieBusy::Suspension {
@@ -92,16 +114,30 @@ fn intervals_of_a_die_follow_each_other() {
         );
     }
     for die in 0..4 {
-        let own: Vec<&TracedDie> = seen.kept.iter().filter(|one| one.die == die).collect();
-        assert!(own.windows(2).all(|pair| pair[0].until <= pair[1].from));
-        assert!(own.iter().all(|one| one.from < one.until));
+        let own: Vec<&DieBusyPeriod> = seen
+            .recorded_periods
+            .iter()
+            .filter(|one| one.die_index == die)
+            .collect();
+        assert!(
+            own.windows(2)
+                .all(|pair| pair[0].busy_end <= pair[1].busy_start)
+        );
+        assert!(own.iter().all(|one| one.busy_start < one.busy_end));
     }
-    let (first, last) = (seen.levels[0], seen.levels[seen.levels.len() - 1]);
-    assert!(seen.levels.windows(2).all(|pair| pair[0].at <= pair[1].at));
-    let amplification = last.amplification_since(&first).expect("it wrote");
+    let (first, last) = (
+        seen.level_samples[0],
+        seen.level_samples[seen.level_samples.len() - 1],
+    );
+    assert!(
+        seen.level_samples
+            .windows(2)
+            .all(|pair| pair[0].sample_time <= pair[1].sample_time)
+    );
+    let amplification = last.write_amplification_since(&first).expect("it wrote");
     assert!(amplification > 1.0, "{amplification}");
-    assert!(seen.levels.iter().all(|one| one.buffer_units <= 8));
-    assert!(seen.levels.iter().any(|one| one.buffer_units > 0));
+    assert!(seen.level_samples.iter().all(|one| one.buffer_units <= 8));
+    assert!(seen.level_samples.iter().any(|one| one.buffer_units > 0));
     assert_eq!(last.cache_free_units, None);
 }
 
@@ -119,15 +155,18 @@ fn a_long_time_leaves_out_its_beginning() {
         assert!(host.take_done().is_some());
     }
     let seen = host.recorded_flash().expect("it records");
-    assert_eq!(seen.kept.len(), INTERVAL_COUNT_MAX);
+    assert_eq!(seen.recorded_periods.len(), INTERVAL_COUNT_MAX);
     // The data of the program come first, in an interval with it.
-    assert_eq!(seen.left_out, 101);
-    assert!(seen.kept[0].from >= seen.complete_from);
-    assert!((LEVEL_SAMPLE_COUNT_MAX / 2..=LEVEL_SAMPLE_COUNT_MAX + 1).contains(&seen.levels.len()));
+    assert_eq!(seen.omitted_period_count, 101);
+    assert!(seen.recorded_periods[0].busy_start >= seen.complete_since);
+    assert!(
+        (LEVEL_SAMPLE_COUNT_MAX / 2..=LEVEL_SAMPLE_COUNT_MAX + 1)
+            .contains(&seen.level_samples.len())
+    );
     let gaps = seen
-        .levels
+        .level_samples
         .windows(2)
-        .map(|pair| pair[1].at.0 - pair[0].at.0);
+        .map(|pair| pair[1].sample_time.0 - pair[0].sample_time.0);
     let longest = gaps.max().unwrap_or(0);
     let all = host.now().0;
     assert!(longest < all / 200, "{longest} of {all}");

@@ -9,7 +9,7 @@ use diskperf_laboratory::ab::{
 };
 use diskperf_laboratory::{Experiment, LaboratoryError, Setting, runs};
 use diskperf_models::model::load_catalogue;
-use diskperf_timeline::World;
+use diskperf_timeline::MeasuredWorld;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -164,7 +164,7 @@ impl AbArguments {
             }
             VariantMeaning::Stored(kept) => Experiment {
                 destroy_data_on: common.destroy_data_on.clone(),
-                ignore_signature: common.ignore_signature,
+                ignores_signature: common.ignores_signature,
                 label: common.label.clone(),
                 ..*kept
             },
@@ -222,7 +222,7 @@ fn resolve_variant(
         return Ok(VariantMeaning::Target(path.to_owned()));
     }
     let system = word.split(':').next().unwrap_or(word);
-    let systems = load_catalogue(common.catalogue.as_deref())?.system_names();
+    let systems = load_catalogue(common.catalogue_path.as_deref())?.system_names();
     let is_system = word.ends_with(".toml") || systems.iter().any(|known| known == system);
     let is_path = path.exists() && !word.ends_with(".toml");
     match (is_system, is_path, stored()) {
@@ -238,8 +238,8 @@ fn resolve_variant(
 
 /// Returns the error for a word without meaning.
 fn unknown_variant(name: &str, word: &str, error: &LaboratoryError) -> LaboratoryError {
-    let is_program = Program::named(word).is_some();
-    let is_suite = Suite::named(word, Medium::Directory).is_some();
+    let is_program = Program::from_name(word).is_some();
+    let is_suite = Suite::from_name(word, Medium::Directory).is_some();
     LaboratoryError::Request(match is_program || is_suite {
         true => format!(
             "{name}: `{word}` is what runs: A and B come before it, as in diskperf ab /mnt/a /mnt/b {word}"
@@ -257,8 +257,8 @@ fn resolve_stored_variant(
     match runs::load_runs(store, word)?.as_slice() {
         [run] => {
             let mut experiment = repeat_experiment(run)?;
-            if run.world == World::Model {
-                experiment.targets = vec![run.target.clone().into()];
+            if run.world == MeasuredWorld::Model {
+                experiment.targets = vec![run.target_label.clone().into()];
             }
             Ok(VariantMeaning::Stored(Box::new(experiment)))
         }
@@ -515,9 +515,12 @@ mod tests {
             "--on",
             "/",
         ]);
-        assert_eq!((a.cache, b.cache), (CacheMode::Direct, CacheMode::Warm));
-        assert_eq!(a.size, SizeChoice::Bytes(1 << 20));
-        assert_eq!(b.size, SizeChoice::Bytes(2 << 20));
+        assert_eq!(
+            (a.cache_mode, b.cache_mode),
+            (CacheMode::Direct, CacheMode::Warm)
+        );
+        assert_eq!(a.size_choice, SizeChoice::SizeBytes(1 << 20));
+        assert_eq!(b.size_choice, SizeChoice::SizeBytes(2 << 20));
         assert_eq!(a.targets, [PathBuf::from("/")]);
         assert_eq!(b.targets, [PathBuf::from("/tmp")]);
         let settings = |one: &Experiment| -> Vec<String> {

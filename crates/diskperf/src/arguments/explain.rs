@@ -55,17 +55,17 @@ impl ExplainArguments {
     pub(crate) fn to_experiment(&self, (target, number): (&str, usize)) -> Experiment {
         let drives = self.drives.get(number).or(self.drives.first());
         Experiment {
-            workload: Workload::of(self.suite.clone()),
+            workload: Workload::from_suite_name(self.suite.clone()),
             targets: vec![target.into()],
-            drives: drives.copied(),
-            catalogue: self.machines.catalogue.clone(),
-            size: self.size,
+            drive_count: drives.copied(),
+            catalogue_path: self.machines.catalogue.clone(),
+            size_choice: self.size,
             settings: self.settings.clone(),
-            repetitions: self.runs,
-            fresh: self.fresh.clone(),
-            no_budget: self.machines.no_budget,
-            cache: cache_mode(self.direct, self.cache),
-            through_cache: self.cache.is_some(),
+            repetition_count: self.runs,
+            fresh_filesystem: self.fresh.clone(),
+            has_no_budget: self.machines.no_budget,
+            cache_mode: cache_mode(self.direct, self.cache),
+            passes_cache: self.cache.is_some(),
             seed: self.machines.seed,
             ..Experiment::default()
         }

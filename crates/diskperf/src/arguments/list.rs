@@ -4,7 +4,7 @@ use super::OutputFormat;
 use clap::{Args, ValueEnum};
 use diskperf_laboratory::Setting;
 use diskperf_laboratory::runs::RunSelection;
-use diskperf_timeline::units::parse_moment;
+use diskperf_timeline::units::parse_point_in_time;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -96,7 +96,7 @@ pub(crate) enum ListSubject {
 fn parse_time(text: &str) -> Result<u64, String> {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
     let now_unix_ms = since_1970.map_or(0, |now| now.as_millis() as u64);
-    parse_moment(text, now_unix_ms).ok_or_else(|| {
+    parse_point_in_time(text, now_unix_ms).ok_or_else(|| {
         format!("`{text}` is no moment of the past: write a date (2026-11-20), or a time ago (2h, 3days)")
     })
 }

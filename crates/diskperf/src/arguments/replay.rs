@@ -105,17 +105,17 @@ impl ReplayArguments {
         Experiment {
             workload: Workload::Replay(Box::new(self.to_trace_replay())),
             targets: self.targets.clone(),
-            catalogue: self.catalogue.clone(),
+            catalogue_path: self.catalogue.clone(),
             settings: self.settings.clone(),
-            repetitions: self.runs,
-            cache: match self.cache {
+            repetition_count: self.runs,
+            cache_mode: match self.cache {
                 cache @ Some(_) => cache_mode(false, cache),
                 None => CacheMode::Direct,
             },
-            fresh: self.fresh.clone(),
+            fresh_filesystem: self.fresh.clone(),
             destroy_data_on: self.destroy_data_on.clone(),
-            ignore_signature: self.ignore_signature,
-            no_budget: self.no_budget,
+            ignores_signature: self.ignore_signature,
+            has_no_budget: self.no_budget,
             seed: self.seed,
             label: self.label.clone(),
             ..Experiment::default()
@@ -125,29 +125,29 @@ impl ReplayArguments {
     fn to_trace_replay(&self) -> TraceReplay {
         TraceReplay {
             files: self.files.clone(),
-            reading: TraceReading {
+            trace_reading: TraceReading {
                 form: self.form.map(|form| form.name().to_owned()),
-                columns: self.columns.clone(),
+                column_names: self.columns.clone(),
                 time_unit: self.time_unit.clone(),
-                partial: self.partial,
+                allows_partial: self.partial,
                 window_ns: self.window,
-                device: self.device.clone(),
+                device_name: self.device.clone(),
                 round_to_bytes: self.round_to_sectors,
             },
-            pace: match (self.depth, self.think) {
-                (Some(depth), _) => ReplayPace::Closed { depth },
+            replay_pace: match (self.depth, self.think) {
+                (Some(depth), _) => ReplayPace::ClosedLoop { depth },
                 (None, true) => ReplayPace::Dependent,
-                (None, false) => ReplayPace::Open {
+                (None, false) => ReplayPace::OpenLoop {
                     speed: self.speed.unwrap_or(1.0),
                 },
             },
-            slots: self.slots,
-            addresses: match self.scale_addresses {
-                None => ReplayAddresses::Kept,
+            slot_count: self.slots,
+            replay_addresses: match self.scale_addresses {
+                None => ReplayAddresses::Unchanged,
                 Some(None) => ReplayAddresses::ScaledToTarget,
                 Some(Some(bytes)) => ReplayAddresses::Scaled(bytes),
             },
-            held: None,
+            trace_facts: None,
             protocol: None,
         }
     }

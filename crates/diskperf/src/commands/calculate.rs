@@ -16,7 +16,7 @@ use diskperf_laboratory::catalogue;
 use diskperf_laboratory::crew::available_threads;
 use diskperf_laboratory::interleave::{run_model, unmodelled_input};
 use diskperf_laboratory::reproduce::DEFAULT_SEED;
-use diskperf_machine::Budget;
+use diskperf_machine::RunBudget;
 use diskperf_models::disk_queue::{DiskQueueRequest, report_disk_queue};
 use diskperf_models::formatting::estimate_formatting;
 use diskperf_models::model::load_catalogue;
@@ -131,7 +131,7 @@ fn calculate_interleave(arguments: &InterleaveArguments) -> CommandResult {
         None => {
             let factors: Vec<u32> = found.factor_results.iter().map(|row| row.factor).collect();
             let how = (DEFAULT_SEED, available_threads());
-            let budget = Budget::unless(arguments.no_budget);
+            let budget = RunBudget::default_unless_lifted(arguments.no_budget);
             match run_model(&inputs, &factors, how, budget, &Arc::default()) {
                 Ok(rates) => found.set_modelled_rates(&rates),
                 // The calculation stands by itself where the machine cannot

@@ -5,7 +5,7 @@ use crate::arguments::{ListSubject, OutputFormat};
 use crate::drawing;
 use crate::listing::Listing;
 use crate::output::{print, width};
-use diskperf_battery::program::nearest;
+use diskperf_battery::program::nearest_name;
 use diskperf_catalogue::{CalibrationMethod, Catalogue, Component, Parameter, ValueOrigin};
 use diskperf_laboratory::LaboratoryError;
 use diskperf_laboratory::catalogue::{
@@ -118,7 +118,7 @@ pub(super) fn suggest_command(name: &str, error: LaboratoryError) -> LaboratoryE
     for component in Component::ALL {
         names.extend(known.component_names(component));
     }
-    match nearest(name, names.iter().map(String::as_str)) {
+    match nearest_name(name, names.iter().map(String::as_str)) {
         Some(near) if !name.contains('/') => {
             LaboratoryError::Request(format!("{error}; the catalogue has an entry `{near}`"))
         }

@@ -16,7 +16,7 @@ use diskperf_laboratory::plan::{self, HostPlan, Plan};
 use diskperf_laboratory::{LaboratoryError, Output, Setting, SizeChoice, runs};
 use diskperf_models::explain::{self, ExplainedSystem, ExplanationOptions};
 use diskperf_models::model::load_catalogue;
-use diskperf_timeline::{Run, Trace, World};
+use diskperf_timeline::{MeasuredWorld, Run, Trace};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -156,7 +156,8 @@ pub(super) fn repeat_with_trace(
         let subject = ExplainedSystem::from_stored_run(run.clone(), &HostFiles)?;
         let (found, traces) = explain::explain_system(&subject, &means)?;
         let names = found.programs.iter();
-        let names = names.map(|one| format!("{} {} {}", run.target, one.program, one.filesystem));
+        let names =
+            names.map(|one| format!("{} {} {}", run.target_label, one.program, one.filesystem));
         named.extend(names.zip(traces));
     }
     let all: Vec<(String, &Trace)> = named
@@ -283,8 +284,8 @@ fn resolve_side(
     }
     let run = loaded.remove(0);
     match run.world {
-        World::Host => Ok(ExplainedSide::Run(Box::new(run))),
-        World::Model => Ok(ExplainedSide::Model(Box::new(
+        MeasuredWorld::Host => Ok(ExplainedSide::Run(Box::new(run))),
+        MeasuredWorld::Model => Ok(ExplainedSide::Model(Box::new(
             ExplainedSystem::from_stored_run(run, &HostFiles)?,
         ))),
     }
@@ -302,7 +303,7 @@ fn names_target(arguments: &ExplainArguments) -> bool {
         || arguments.fresh.is_some()
         || arguments.direct
         || arguments.runs.is_some()
-        || arguments.size != SizeChoice::Auto
+        || arguments.size != SizeChoice::AutomaticSize
 }
 
 /// Reports whether a name denotes a modelled system rather than a run.

@@ -8,7 +8,7 @@ use diskperf_laboratory::files::HostFiles;
 use diskperf_laboratory::report::{build_pictures, build_reports};
 use diskperf_models::again::plan_stored_run;
 use diskperf_models::model::load_catalogue;
-use diskperf_timeline::{Run, World};
+use diskperf_timeline::{MeasuredWorld, Run};
 use std::path::Path;
 
 /// Executes `diskperf report`: writes runs as one HTML page.
@@ -30,7 +30,7 @@ pub(crate) fn report(arguments: &ReportArguments, store: Option<&Path>) -> Comma
 fn draw_platters(reported: &mut [ReportedRun]) {
     let modelled = reported
         .iter_mut()
-        .filter(|one| one.run.world == World::Model);
+        .filter(|one| one.run.world == MeasuredWorld::Model);
     std::thread::scope(|scope| {
         for one in modelled {
             scope.spawn(|| match draw_platter(&one.run) {

@@ -8,7 +8,7 @@ use crate::signals::stop_on_signals;
 use diskperf_analysis::report;
 use diskperf_laboratory::reproduce::{ReproduceOptions, real_drives, reproduce_with};
 use diskperf_laboratory::{LaboratoryError, Output};
-use diskperf_machine::Budget;
+use diskperf_machine::RunBudget;
 use diskperf_models::model::load_catalogue;
 use std::path::Path;
 
@@ -44,7 +44,7 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments) -> CommandResult {
         cell_patterns: arguments.cell.iter().cloned().collect(),
         table_title: arguments.table.clone(),
         catalogue: arguments.machines.catalogue.clone(),
-        budget: Budget::unless(arguments.machines.no_budget),
+        budget: RunBudget::default_unless_lifted(arguments.machines.no_budget),
         stop: stop_on_signals()?,
     };
     let progress = ModelRunDisplay::new(arguments.machines.quiet);

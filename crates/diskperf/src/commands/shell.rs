@@ -5,7 +5,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, Command, ValueHint};
 use clap_complete::Shell;
 use clap_mangen::Man;
-use diskperf_battery::program::nearest;
+use diskperf_battery::program::nearest_name;
 use diskperf_battery::{Program, Suite};
 use diskperf_catalogue::{Catalogue, Component};
 use diskperf_laboratory::catalogue::{list_components, list_documents, list_systems};
@@ -45,7 +45,7 @@ pub(crate) fn man(words: &[String]) -> CommandResult {
 
 fn unknown_command_error(parent: &Command, word: &str) -> LaboratoryError {
     let names: Vec<_> = parent.get_subcommands().map(Command::get_name).collect();
-    let remedy = match nearest(word, names.iter().copied()) {
+    let remedy = match nearest_name(word, names.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("`{} --help` lists the commands", parent.get_name()),
     };
@@ -72,8 +72,8 @@ impl CompletionValues {
         let built_in = |(name, meaning)| PossibleValue::new(name).help(meaning);
         let entry = |(name, meaning): (String, String)| PossibleValue::new(name).help(meaning);
         let catalogue = Catalogue::embedded();
-        let suites = Suite::all().into_iter().map(built_in);
-        let programs = Program::all().into_iter().map(built_in);
+        let suites = Suite::list_suites().into_iter().map(built_in);
+        let programs = Program::list_programs().into_iter().map(built_in);
         let drives = list_components(&catalogue, Component::Drive).into_iter();
         let documents = list_documents(&catalogue)?.into_iter();
         // bash splits words at the colon of a variant.

@@ -138,5 +138,5 @@ fn resolve_target_and_workload(
             ));
         }
     };
-    Ok((target, Workload::of(what)))
+    Ok((target, Workload::from_suite_name(what)))
 }

@@ -9,8 +9,8 @@ use std::fs::create_dir;
 /// Runs every suite and program. Those of `through` come to their end; others
 /// may also be refused, before anything of them is run.
 fn expect_through_or_refused(user: &User, options: &str, through: &[&str]) {
-    let suites = Suite::all().map(|(name, _)| name);
-    let programs = Program::all().into_iter().map(|(name, _)| name);
+    let suites = Suite::list_suites().map(|(name, _)| name);
+    let programs = Program::list_programs().into_iter().map(|(name, _)| name);
     let before = entries(&user.target());
     for what in suites.into_iter().chain(programs) {
         // Its rounds have a time, of minutes, and no size to be found.

@@ -272,11 +272,14 @@ fn a_long_course_over_time() {
     );
     let store = Store::open(&user.store()).unwrap();
     let run = store.load_run(&user.stored()[0].id).unwrap();
-    let load = run.results[0].repetitions[0].loads().next().unwrap();
-    let text = serde_json::to_string(&load.series).unwrap();
+    let load = run.results[0].repetitions[0]
+        .load_measures()
+        .next()
+        .unwrap();
+    let text = serde_json::to_string(&load.time_series).unwrap();
     assert!(text.len() < 1 << 20, "{} bytes", text.len());
-    let counted: u64 = load.series.iter().map(|one| one.reads).sum();
-    assert_eq!(counted, load.read.count() - load.unfinished);
+    let counted: u64 = load.time_series.iter().map(|one| one.read_count).sum();
+    assert_eq!(counted, load.read.request_count() - load.unfinished_count);
     let table = user.run(&words("show last --series")).expect(0, &[]);
     assert!(table.stdout.lines().count() < 130, "{}", table.stdout);
     let table = table.shows(&["--format csv", "of repetition 1"]);

@@ -57,8 +57,8 @@ fn assert_failed(user: &User, why: &str, outcome: &Outcome) {
 fn assert_kept(run: &Run, outcome: &Outcome) {
     let repetitions = &run.results[0].repetitions;
     assert!(repetitions.len() >= 2, "{outcome:?}");
-    for load in repetitions.iter().flat_map(|one| one.loads()) {
-        assert_eq!((load.depth, load.requests()), (128, 1024));
+    for load in repetitions.iter().flat_map(|one| one.load_measures()) {
+        assert_eq!((load.queue_depth, load.read_write_count()), (128, 1024));
     }
     assert!(outcome.stdout.contains("random"), "{outcome:?}");
 }

@@ -140,11 +140,14 @@ fn a_stall_is_in_every_response_that_it_held_up() {
         );
         user.run(&words(&line)).expect(0, &[]);
         let run = newest(&user);
-        let load = run.results[0].repetitions[0].loads().next().unwrap();
-        assert_eq!(load.read.count(), arrivals, "{engine}");
+        let load = run.results[0].repetitions[0]
+            .load_measures()
+            .next()
+            .unwrap();
+        assert_eq!(load.read.request_count(), arrivals, "{engine}");
         for tenths in 1..10 {
             let over = |(latency_ns, _): &&(u64, u64)| *latency_ns > tenths * 100_000_000;
-            let held_up = load.read.response.buckets().iter().filter(over);
+            let held_up = load.read.response_times.buckets().iter().filter(over);
             let held_up: u64 = held_up.map(|(_, count)| count).sum();
             // A bucket is as wide as a thousandth, and the ends are one request each.
             let least = RATE * (10 - tenths) / 10 - 2;

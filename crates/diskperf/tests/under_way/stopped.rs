@@ -25,7 +25,7 @@ fn goes_on(engine: &str, stop: impl Fn(Pid), go_on: impl Fn(Pid)) {
         "--set program.write_share=0.5 --set program.duration_ms=200 --set program.engine={engine}"
     );
     let mut process = user.start(&words(&endless("./target", &more)));
-    let is_stopped = |one: &Interference| matches!(one, Interference::Stopped { .. });
+    let is_stopped = |one: &Interference| matches!(one, Interference::ProcessStopped { .. });
     let was_stopped = || {
         let run = newest(&user);
         let mut found = run.results[0].repetitions.iter();

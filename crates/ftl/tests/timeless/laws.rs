@@ -3,52 +3,52 @@
 
 use crate::support::{SEED, random};
 use diskperf_ftl::{
-    Cause, Copied, Copy, Ftl, Geometry, Impossible, Instant, Past, Policy, Progress, Separation,
-    Specification,
+    CollectionStep, CopyOutcome, DataSeparation, Ftl, Geometry, ImpossibleSpecification,
+    PreconditionState, ProgramCause, Specification, UnitCopy, UntimedFtl, VictimPolicy,
 };
 use rand_core::Rng as _;
 
 fn small() -> Specification {
     Specification {
         geometry: Geometry {
-            superblocks: 40,
-            dies: 2,
-            program_units: 3,
-            rows: 4,
+            superblock_count: 40,
+            die_count: 2,
+            units_per_program: 3,
+            rows_per_superblock: 4,
         },
         logical_units: 660,
-        policy: Policy::Greedy,
-        separation: Separation::Apart,
-        streams: 1,
-        soft_free: 4,
-        hard_free: 3,
-        wear_threshold: None,
+        policy: VictimPolicy::Greedy,
+        separation: DataSeparation::MovedApart,
+        stream_count: 1,
+        soft_free_superblocks: 4,
+        hard_free_superblocks: 3,
+        wear_threshold_erases: None,
         seed: SEED,
     }
 }
 
 #[test]
 pub(crate) fn units_go_die_by_die_and_row_by_row() {
-    let mut ftl = Ftl::fresh(small()).unwrap();
+    let mut ftl = Ftl::new_unwritten(small()).unwrap();
     for logical in 0..24 {
         let place = ftl.write(logical, 0).unwrap();
-        let is = (place.die, place.row, place.full);
+        let is = (place.die, place.row, place.completes_program);
         assert_eq!(is, (logical / 3 % 2, logical / 6, logical % 3 == 2));
     }
     ftl.write(24, 0).unwrap();
-    assert!(ftl.pad(0).unwrap().full);
-    assert_eq!(ftl.pad(0), None);
-    assert_eq!(ftl.traffic().padding, 2);
+    assert!(ftl.pad_program(0).unwrap().completes_program);
+    assert_eq!(ftl.pad_program(0), None);
+    assert_eq!(ftl.traffic().padding_units, 2);
 }
 
 /// A collection with all its copies placed and none programmed yet.
-fn copies_under_way() -> (Ftl, Vec<Copy>) {
-    let mut ftl = Ftl::fresh(small()).unwrap();
+fn copies_under_way() -> (Ftl, Vec<UnitCopy>) {
+    let mut ftl = Ftl::new_unwritten(small()).unwrap();
     for logical in (0..48).chain(0..4) {
         ftl.write(logical, 0).unwrap();
     }
     let (_, cause) = ftl.begin_collection().unwrap();
-    assert_eq!(cause, Cause::Collection);
+    assert_eq!(cause, ProgramCause::GarbageCollection);
     let mut copies = Vec::new();
     ftl.next_copies(100, &mut copies);
     assert_eq!(copies.len(), 20);
@@ -60,10 +60,10 @@ pub(crate) fn a_unit_is_read_at_its_old_place_until_the_map_is_switched() {
     let (mut ftl, copies) = copies_under_way();
     let copy = copies[0];
     let placement = ftl.place_copy(copy).unwrap();
-    assert_eq!(ftl.read(copy.logical), Some(copy.from));
-    assert_eq!(ftl.copied(copy, placement), Copied::Switched);
+    assert_eq!(ftl.read(copy.logical), Some(copy.source_physical));
+    assert_eq!(ftl.complete_copy(copy, placement), CopyOutcome::Switched);
     assert_eq!(ftl.read(copy.logical), Some(placement.physical));
-    ftl.check().unwrap();
+    ftl.check_invariants().unwrap();
 }
 
 #[test]
@@ -71,36 +71,46 @@ pub(crate) fn a_copy_of_what_was_overwritten_is_dead() {
     let (mut ftl, copies) = copies_under_way();
     let placement = ftl.place_copy(copies[0]).unwrap();
     let newer = ftl.write(copies[0].logical, 0).unwrap();
-    assert_eq!(ftl.copied(copies[0], placement), Copied::Dead);
+    assert_eq!(
+        ftl.complete_copy(copies[0], placement),
+        CopyOutcome::Obsolete
+    );
     assert_eq!(ftl.read(copies[0].logical), Some(newer.physical));
     assert!(ftl.trim(copies[1].logical));
     assert_eq!(ftl.place_copy(copies[1]), None);
     for &copy in &copies[2..] {
-        assert_eq!(ftl.progress(), Progress::Waiting);
+        assert_eq!(ftl.next_collection_step(), CollectionStep::AwaitPrograms);
         let placement = ftl.place_copy(copy).unwrap();
-        ftl.copied(copy, placement);
-        ftl.check().unwrap();
+        ftl.complete_copy(copy, placement);
+        ftl.check_invariants().unwrap();
     }
-    assert!(matches!(ftl.progress(), Progress::Erase(_)));
-    ftl.erased();
-    ftl.check().unwrap();
+    assert!(matches!(
+        ftl.next_collection_step(),
+        CollectionStep::EraseVictim(_)
+    ));
+    ftl.complete_erase();
+    ftl.check_invariants().unwrap();
 }
 
 #[test]
 pub(crate) fn laws_hold_after_every_request_of_every_policy() {
     for policy in [
-        Policy::Greedy,
-        Policy::Choices(3),
-        Policy::Fifo,
-        Policy::CostBenefit,
+        VictimPolicy::Greedy,
+        VictimPolicy::RandomChoices(3),
+        VictimPolicy::OldestFirst,
+        VictimPolicy::CostBenefit,
     ] {
-        for separation in [Separation::Mixed, Separation::Apart, Separation::ByStream] {
+        for separation in [
+            DataSeparation::Mixed,
+            DataSeparation::MovedApart,
+            DataSeparation::ByStream,
+        ] {
             let specification = Specification {
                 policy,
                 separation,
                 ..small()
             };
-            let mut drive = Instant::new(Ftl::fresh(specification).unwrap());
+            let mut drive = UntimedFtl::new(Ftl::new_unwritten(specification).unwrap());
             let mut random = random();
             for _ in 0..5000 {
                 let logical = (random.next_u64() % 660) as u32;
@@ -109,7 +119,7 @@ pub(crate) fn laws_hold_after_every_request_of_every_policy() {
                     1..=3 => drive.write(logical, 0),
                     _ => drive.write_paced(logical, 0),
                 }
-                drive.ftl().check().unwrap_or_else(|broken| {
+                drive.ftl().check_invariants().unwrap_or_else(|broken| {
                     panic!("{policy:?} {separation:?} seed {SEED}: {broken}")
                 });
                 assert!(drive.ftl().free_superblocks() > 0);
@@ -122,28 +132,29 @@ pub(crate) fn laws_hold_after_every_request_of_every_policy() {
 pub(crate) fn paced_copies_keep_superblocks_free() {
     let specification = Specification {
         geometry: Geometry {
-            superblocks: 1010,
-            dies: 4,
-            program_units: 8,
-            rows: 8,
+            superblock_count: 1010,
+            die_count: 4,
+            units_per_program: 8,
+            rows_per_superblock: 8,
         },
         logical_units: 230_400,
-        soft_free: 8,
-        hard_free: 3,
+        soft_free_superblocks: 8,
+        hard_free_superblocks: 3,
         ..small()
     };
-    let mut drive = Instant::new(Ftl::with_past(specification, Past::Random).unwrap());
+    let mut drive =
+        UntimedFtl::new(Ftl::new_preconditioned(specification, PreconditionState::Random).unwrap());
     let mut random = random();
     let (mut most, mut fewest_free) = (0, u32::MAX);
     for _ in 0..specification.logical_units {
-        let before = drive.ftl().traffic().collection;
+        let before = drive.ftl().traffic().collection_units;
         drive.write_paced((random.next_u64() % 230_400) as u32, 0);
-        most = most.max(drive.ftl().traffic().collection - before);
+        most = most.max(drive.ftl().traffic().collection_units - before);
         fewest_free = fewest_free.min(drive.ftl().free_superblocks());
     }
     println!("at most {most} copies for one write, {fewest_free} free, seed {SEED}");
     assert!(
-        fewest_free >= specification.hard_free,
+        fewest_free >= specification.hard_free_superblocks,
         "{fewest_free} superblocks free"
     );
     assert!(most < 256 / 10, "{most} copies for one write");
@@ -154,23 +165,25 @@ pub(crate) fn static_wear_levelling_moves_what_is_never_written() {
     let threshold = 10;
     for (wear_threshold, levelled) in [(Some(threshold), true), (None, false)] {
         let specification = Specification {
-            wear_threshold,
+            wear_threshold_erases: wear_threshold,
             ..small()
         };
-        let mut drive = Instant::new(Ftl::with_past(specification, Past::Sequential).unwrap());
+        let mut drive = UntimedFtl::new(
+            Ftl::new_preconditioned(specification, PreconditionState::Sequential).unwrap(),
+        );
         let mut random = random();
         let mut spread = 0;
         for _ in 0..60_000 {
             drive.write((random.next_u64() % 66) as u32, 0);
-            spread = spread.max(drive.ftl().wear_spread());
+            spread = spread.max(drive.ftl().erase_count_spread());
         }
-        drive.ftl().check().unwrap();
+        drive.ftl().check_invariants().unwrap();
         println!(
             "spread {spread} with {wear_threshold:?}: {:?}",
             drive.ftl().traffic()
         );
         assert_eq!(spread <= threshold + 1, levelled);
-        assert_eq!(drive.ftl().traffic().wear_levelling > 0, levelled);
+        assert_eq!(drive.ftl().traffic().wear_levelling_units > 0, levelled);
     }
 }
 
@@ -179,25 +192,27 @@ pub(crate) fn static_wear_levelling_moves_what_is_never_written() {
 pub(crate) fn valid_counts_are_spread_as_one_over_k() {
     let specification = Specification {
         geometry: Geometry {
-            superblocks: 20_005,
-            dies: 1,
-            program_units: 1,
-            rows: 16,
+            superblock_count: 20_005,
+            die_count: 1,
+            units_per_program: 1,
+            rows_per_superblock: 16,
         },
         logical_units: 272_000,
         ..small()
     };
-    let state = diskperf_ftl::analytic::greedy_state(0.15, 16);
-    let mut drive = Instant::new(Ftl::with_past(specification, Past::Sequential).unwrap());
+    let state = diskperf_ftl::analytic::solve_greedy_steady_state(0.15, 16);
+    let mut drive = UntimedFtl::new(
+        Ftl::new_preconditioned(specification, PreconditionState::Sequential).unwrap(),
+    );
     let mut random = random();
     for _ in 0..specification.logical_units * 6 {
         drive.write((random.next_u64() % 272_000) as u32, 0);
     }
-    let histogram = drive.ftl().valid_histogram();
+    let histogram = drive.ftl().closed_count_by_valid();
     let closed = f64::from(histogram.iter().sum::<u32>());
     let (mut chi_square, mut counts) = (0.0, 0.0);
     for k in state.victim_valid + 1..=16 {
-        let should_be = closed * state.c / f64::from(k);
+        let should_be = closed * state.share_constant / f64::from(k);
         chi_square += (f64::from(histogram[k as usize]) - should_be).powi(2) / should_be;
         counts += 1.0;
     }
@@ -218,8 +233,8 @@ pub(crate) fn valid_counts_are_spread_as_one_over_k() {
 pub(crate) fn impossible_specifications_are_refused_with_the_reason() {
     let geometry = small().geometry;
     let with = |superblocks, dies| Geometry {
-        superblocks,
-        dies,
+        superblock_count: superblocks,
+        die_count: dies,
         ..geometry
     };
     let logical = |logical_units| Specification {
@@ -232,29 +247,29 @@ pub(crate) fn impossible_specifications_are_refused_with_the_reason() {
                 geometry: with(0, 2),
                 ..small()
             },
-            Impossible::Zero("superblocks"),
+            ImpossibleSpecification::ZeroParameter("superblocks"),
         ),
         (
             Specification {
                 geometry: with(40, 0),
                 ..small()
             },
-            Impossible::Zero("dies"),
+            ImpossibleSpecification::ZeroParameter("dies"),
         ),
         (
             logical(0),
-            Impossible::Zero("logical units (an over-provisioning of 1)"),
+            ImpossibleSpecification::ZeroParameter("logical units (an over-provisioning of 1)"),
         ),
         (
             Specification {
-                policy: Policy::Choices(0),
+                policy: VictimPolicy::RandomChoices(0),
                 ..small()
             },
-            Impossible::Zero("choices"),
+            ImpossibleSpecification::ZeroParameter("choices"),
         ),
         (
             logical(960),
-            Impossible::NoSpare {
+            ImpossibleSpecification::NoOverProvisioning {
                 logical: 960,
                 physical: 960,
             },
@@ -264,11 +279,11 @@ pub(crate) fn impossible_specifications_are_refused_with_the_reason() {
                 geometry: with(1 << 31, 2),
                 ..small()
             },
-            Impossible::TooLarge(24 << 31),
+            ImpossibleSpecification::TooManyUnits(24 << 31),
         ),
         (
             logical(830),
-            Impossible::Deadlock {
+            ImpossibleSpecification::Deadlock {
                 free: 4,
                 open: 2,
                 closed: 816,
@@ -277,19 +292,19 @@ pub(crate) fn impossible_specifications_are_refused_with_the_reason() {
         ),
         (
             Specification {
-                hard_free: 1,
+                hard_free_superblocks: 1,
                 ..small()
             },
-            Impossible::HardTooLow { hard: 1, needed: 2 },
+            ImpossibleSpecification::HardThresholdTooLow { hard: 1, needed: 2 },
         ),
         (
             Specification {
-                soft_free: 3,
+                soft_free_superblocks: 3,
                 ..small()
             },
-            Impossible::SoftBelowHard { soft: 3, hard: 3 },
+            ImpossibleSpecification::SoftThresholdBelowHard { soft: 3, hard: 3 },
         ),
     ] {
-        assert_eq!(Ftl::fresh(specification).unwrap_err(), should_be);
+        assert_eq!(Ftl::new_unwritten(specification).unwrap_err(), should_be);
     }
 }

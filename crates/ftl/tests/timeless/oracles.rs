@@ -1,17 +1,25 @@
 //! Write amplification of the model against the published formulas and tables.
 
 use crate::support::{self, below, check, random};
-use diskperf_ftl::{Ftl, Geometry, Instant, Past, Policy, Separation, Specification, analytic};
+use diskperf_ftl::{
+    DataSeparation, Ftl, Geometry, PreconditionState, Specification, UntimedFtl, VictimPolicy,
+    analytic,
+};
 
-fn drive(closed: u32, units: u32, spare: f64, policy: Policy) -> Specification {
-    support::drive((closed, units), spare, policy, (Separation::Apart, 1))
+fn drive(closed: u32, units: u32, spare: f64, policy: VictimPolicy) -> Specification {
+    support::drive(
+        (closed, units),
+        spare,
+        policy,
+        (DataSeparation::MovedApart, 1),
+    )
 }
 
 /// Write amplification over `counted` times the space, after `unseen` times.
 fn measured(specification: Specification, unseen: f64, counted: f64) -> f64 {
-    let ftl = Ftl::with_past(specification, Past::Random).unwrap();
-    ftl.check().unwrap();
-    let mut drive = Instant::new(ftl);
+    let ftl = Ftl::new_preconditioned(specification, PreconditionState::Random).unwrap();
+    ftl.check_invariants().unwrap();
+    let mut drive = UntimedFtl::new(ftl);
     let mut random = random();
     let space = specification.logical_units;
     let mut write = |times: f64| {
@@ -19,8 +27,8 @@ fn measured(specification: Specification, unseen: f64, counted: f64) -> f64 {
         support::write(&mut drive, writes, || (below(&mut random, space), 0))
     };
     write(unseen);
-    let amplification = write(counted).amplification();
-    drive.ftl().check().unwrap();
+    let amplification = write(counted).write_amplification();
+    drive.ftl().check_invariants().unwrap();
     amplification
 }
 
@@ -33,14 +41,14 @@ const TABLE: [(f64, [f64; 7]); 5] = [
     (0.20, [2.69, 2.36, 2.60, 2.67, 3.53, 3.11, 2.68]),
     (0.28, [1.99, 1.81, 1.94, 1.98, 2.57, 2.29, 1.99]),
 ];
-const COLUMNS: [(Policy, u32, f64); 7] = [
-    (Policy::Fifo, 256, 0.015),
-    (Policy::Greedy, 16, 0.015),
-    (Policy::Greedy, 64, 0.015),
-    (Policy::Greedy, 256, 0.015),
-    (Policy::Choices(2), 64, 0.03),
-    (Policy::Choices(3), 64, 0.03),
-    (Policy::Choices(10), 64, 0.03),
+const COLUMNS: [(VictimPolicy, u32, f64); 7] = [
+    (VictimPolicy::OldestFirst, 256, 0.015),
+    (VictimPolicy::Greedy, 16, 0.015),
+    (VictimPolicy::Greedy, 64, 0.015),
+    (VictimPolicy::Greedy, 256, 0.015),
+    (VictimPolicy::RandomChoices(2), 64, 0.03),
+    (VictimPolicy::RandomChoices(3), 64, 0.03),
+    (VictimPolicy::RandomChoices(10), 64, 0.03),
 ];
 
 #[test]
@@ -48,9 +56,11 @@ fn formulas_give_the_published_table() {
     for (spare, row) in TABLE {
         for ((policy, units, _), should_be) in COLUMNS.into_iter().zip(row) {
             let is = match policy {
-                Policy::Fifo => analytic::fifo(spare),
-                Policy::Choices(choices) => analytic::choices(spare, units, choices),
-                _ => analytic::greedy(spare, units),
+                VictimPolicy::OldestFirst => analytic::fifo_write_amplification(spare),
+                VictimPolicy::RandomChoices(choices) => {
+                    analytic::choices_write_amplification(spare, units, choices)
+                }
+                _ => analytic::greedy_write_amplification(spare, units),
             };
             check(
                 &format!("{policy:?} {units} at {spare}"),
@@ -69,14 +79,14 @@ fn formulas_give_the_published_table() {
     ] {
         check(
             &format!("greedy {units}"),
-            analytic::greedy(spare, units),
+            analytic::greedy_write_amplification(spare, units),
             should_be,
             5e-5,
         );
     }
     check(
         "two choices of 4",
-        analytic::choices(0.5, 4, 2),
+        analytic::choices_write_amplification(0.5, 4, 2),
         1.4501,
         5e-5,
     );
@@ -102,21 +112,21 @@ fn uniform_writes_amplify_as_the_table_says() {
 #[test]
 pub(crate) fn the_reserve_is_no_spare() {
     for (policy, units, should_be) in [
-        (Policy::Fifo, 256, 5.18),
-        (Policy::Greedy, 64, 4.82),
-        (Policy::Choices(1), 64, 10.0),
+        (VictimPolicy::OldestFirst, 256, 5.18),
+        (VictimPolicy::Greedy, 64, 4.82),
+        (VictimPolicy::RandomChoices(1), 64, 10.0),
     ] {
         let is = measured(drive(4000, units, 0.10, policy), 0.5, 1.0);
         check(&format!("{policy:?} {units}"), is, should_be, 0.01);
     }
-    let small = drive(4000, 64, 0.10, Policy::Greedy);
+    let small = drive(4000, 64, 0.10, VictimPolicy::Greedy);
     let reserve_in_spare = Specification {
         geometry: Geometry {
-            superblocks: 4001,
+            superblock_count: 4001,
             ..small.geometry
         },
-        soft_free: 4,
-        hard_free: 3,
+        soft_free_superblocks: 4,
+        hard_free_superblocks: 3,
         ..small
     };
     // 3 are free when collection ends, and two open ones are half full.
@@ -132,12 +142,12 @@ pub(crate) fn the_reserve_is_no_spare() {
 #[test]
 pub(crate) fn small_blocks_amplify_as_the_exact_cases() {
     for (policy, units, spare, should_be) in [
-        (Policy::Greedy, 2, 0.5, 1.0),
-        (Policy::Greedy, 4, 0.5, 24.0 / 23.0),
-        (Policy::Greedy, 4, 0.25, 1.6),
-        (Policy::Greedy, 8, 0.5, 1.1359),
-        (Policy::Greedy, 8, 0.25, 1.8241),
-        (Policy::Choices(2), 4, 0.5, 1.4501),
+        (VictimPolicy::Greedy, 2, 0.5, 1.0),
+        (VictimPolicy::Greedy, 4, 0.5, 24.0 / 23.0),
+        (VictimPolicy::Greedy, 4, 0.25, 1.6),
+        (VictimPolicy::Greedy, 8, 0.5, 1.1359),
+        (VictimPolicy::Greedy, 8, 0.25, 1.8241),
+        (VictimPolicy::RandomChoices(2), 4, 0.5, 1.4501),
     ] {
         let is = measured(drive(100_000, units, spare, policy), 4.0, 2.0);
         check(
@@ -153,12 +163,12 @@ pub(crate) fn small_blocks_amplify_as_the_exact_cases() {
 /// several units are, for a moment: the past leaves none of them begun.
 #[test]
 pub(crate) fn amplification_does_not_hang_on_dies() {
-    let one = drive(2000, 64, 0.10, Policy::Greedy);
+    let one = drive(2000, 64, 0.10, VictimPolicy::Greedy);
     let with = |dies, program_units| Specification {
         geometry: Geometry {
-            dies,
-            program_units,
-            rows: 64 / dies / program_units,
+            die_count: dies,
+            units_per_program: program_units,
+            rows_per_superblock: 64 / dies / program_units,
             ..one.geometry
         },
         ..one

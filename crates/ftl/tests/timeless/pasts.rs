@@ -3,7 +3,9 @@
 
 use crate::mean_field::MeanField;
 use crate::support::{self, SEED, below, check, random, share};
-use diskperf_ftl::{Features, Ftl, Instant, Past, Policy, Separation, Specification};
+use diskperf_ftl::{
+    DataSeparation, Features, Ftl, PreconditionState, Specification, UntimedFtl, VictimPolicy,
+};
 use rand_pcg::Pcg64Mcg;
 
 /// Superblocks and their units: 1 % of the writes collects a hundred superblocks or two.
@@ -19,17 +21,17 @@ const SEEDS: u64 = 12;
 
 /// Of skewed pasts each takes longer to make, and differs as little; by cost-benefit what
 /// nine superblocks of writes collect differs by a tenth.
-fn seeds(policy: Policy, past: Past) -> u64 {
+fn seeds(policy: VictimPolicy, past: PreconditionState) -> u64 {
     match (policy, past) {
-        (_, Past::Random) => SEEDS,
-        (Policy::CostBenefit, _) => 3 * SEEDS,
+        (_, PreconditionState::Random) => SEEDS,
+        (VictimPolicy::CostBenefit, _) => 3 * SEEDS,
         _ => SEEDS / 2,
     }
 }
 
 /// Draws units as the past did.
 struct Draw {
-    past: Past,
+    past: PreconditionState,
     filled: u32,
     random: Pcg64Mcg,
     /// Of Zipf's law: the share of the writes below each rank.
@@ -37,9 +39,9 @@ struct Draw {
 }
 
 impl Draw {
-    fn new(past: Past, filled: u32) -> Self {
+    fn new(past: PreconditionState, filled: u32) -> Self {
         let mut sums = Vec::new();
-        if let Past::Zipf { theta_percent } = past {
+        if let PreconditionState::Zipf { theta_percent } = past {
             let theta = f64::from(theta_percent) / 100.0;
             let mut sum = 0.0;
             for rank in 1..=filled {
@@ -58,11 +60,11 @@ impl Draw {
 
     fn unit(&mut self) -> u32 {
         match self.past {
-            Past::Zipf { .. } => {
+            PreconditionState::Zipf { .. } => {
                 let share = share(&mut self.random);
                 self.sums.partition_point(|&sum| sum <= share) as u32
             }
-            Past::HotCold {
+            PreconditionState::HotCold {
                 writes_percent,
                 space_percent,
             } => {
@@ -78,8 +80,8 @@ impl Draw {
 }
 
 /// Really writes the past over and over; its amplification at the end.
-fn long_run(specification: Specification, past: Past, filled: u32) -> f64 {
-    let mut drive = Instant::new(Ftl::fresh(specification).unwrap());
+fn long_run(specification: Specification, past: PreconditionState, filled: u32) -> f64 {
+    let mut drive = UntimedFtl::new(Ftl::new_unwritten(specification).unwrap());
     // In an order that does not part hot and cold: 7919 is prime, and no divisor.
     for index in 0..u64::from(filled) {
         drive.write((index * 7919 % u64::from(filled)) as u32, 0);
@@ -87,15 +89,20 @@ fn long_run(specification: Specification, past: Past, filled: u32) -> f64 {
     let mut draw = Draw::new(past, filled);
     let mut draw = || (draw.unit(), 0);
     let unseen = match specification.policy {
-        Policy::CostBenefit => UNSEEN_BY_COST_BENEFIT,
+        VictimPolicy::CostBenefit => UNSEEN_BY_COST_BENEFIT,
         _ => UNSEEN,
     };
     support::write(&mut drive, unseen * u64::from(filled), &mut draw);
-    support::write(&mut drive, COUNTED * u64::from(filled), &mut draw).amplification()
+    support::write(&mut drive, COUNTED * u64::from(filled), &mut draw).write_amplification()
 }
 
 /// The first 1 % of writes after a past made at once, the mean of several seeds.
-fn first_writes(specification: Specification, features: Features, past: Past, filled: u32) -> f64 {
+fn first_writes(
+    specification: Specification,
+    features: Features,
+    past: PreconditionState,
+    filled: u32,
+) -> f64 {
     let mut draw = Draw::new(past, filled);
     let seeds = seeds(specification.policy, past);
     let sum: f64 = (SEED..SEED + seeds)
@@ -104,23 +111,29 @@ fn first_writes(specification: Specification, features: Features, past: Past, fi
                 seed,
                 ..specification
             };
-            let ftl = Ftl::written(of_seed, features, past, filled).unwrap();
-            ftl.check().unwrap();
-            assert_eq!(ftl.mapped_units(), u64::from(filled));
-            let mut drive = Instant::new(ftl);
+            let ftl =
+                Ftl::new_preconditioned_with_features(of_seed, features, past, filled).unwrap();
+            ftl.check_invariants().unwrap();
+            assert_eq!(ftl.mapped_host_units(), u64::from(filled));
+            let mut drive = UntimedFtl::new(ftl);
             let writes = u64::from(filled) / 100;
             let traffic = support::write(&mut drive, writes, || (draw.unit(), 0));
-            drive.ftl().check().unwrap();
-            traffic.amplification()
+            drive.ftl().check_invariants().unwrap();
+            traffic.write_amplification()
         })
         .sum();
     sum / seeds as f64
 }
 
 /// Both ways to keep a made past's units, each against the long run.
-fn check_past(policy: Policy, separation: Separation, past: Past, fill: f64) {
+fn check_past(
+    policy: VictimPolicy,
+    separation: DataSeparation,
+    past: PreconditionState,
+    fill: f64,
+) {
     let size = match policy {
-        Policy::CostBenefit => SIZE_BY_COST_BENEFIT,
+        VictimPolicy::CostBenefit => SIZE_BY_COST_BENEFIT,
         _ => SIZE,
     };
     let specification = support::drive(size, 0.10, policy, (separation, 1));
@@ -128,7 +141,7 @@ fn check_past(policy: Policy, separation: Separation, past: Past, fill: f64) {
     let should_be = long_run(specification, past, filled);
     for anonymous in [false, true] {
         let features = Features {
-            anonymous,
+            anonymous_precondition: anonymous,
             ..Features::default()
         };
         let is = first_writes(specification, features, past, filled);
@@ -137,43 +150,68 @@ fn check_past(policy: Policy, separation: Separation, past: Past, fill: f64) {
     }
 }
 
-const APART: Separation = Separation::Apart;
-const EIGHTY: Past = Past::HotCold {
+const APART: DataSeparation = DataSeparation::MovedApart;
+const EIGHTY: PreconditionState = PreconditionState::HotCold {
     writes_percent: 80,
     space_percent: 20,
 };
-const NINETY: Past = Past::HotCold {
+const NINETY: PreconditionState = PreconditionState::HotCold {
     writes_percent: 90,
     space_percent: 10,
 };
 
 #[test]
 pub(crate) fn a_random_past_is_steady_from_its_first_writes() {
-    check_past(Policy::Greedy, APART, Past::Random, 1.0);
-    check_past(Policy::Greedy, Separation::Mixed, Past::Random, 1.0);
-    check_past(Policy::Fifo, APART, Past::Random, 1.0);
-    check_past(Policy::Choices(3), APART, Past::Random, 1.0);
-    check_past(Policy::CostBenefit, APART, Past::Random, 1.0);
+    check_past(VictimPolicy::Greedy, APART, PreconditionState::Random, 1.0);
+    check_past(
+        VictimPolicy::Greedy,
+        DataSeparation::Mixed,
+        PreconditionState::Random,
+        1.0,
+    );
+    check_past(
+        VictimPolicy::OldestFirst,
+        APART,
+        PreconditionState::Random,
+        1.0,
+    );
+    check_past(
+        VictimPolicy::RandomChoices(3),
+        APART,
+        PreconditionState::Random,
+        1.0,
+    );
+    check_past(
+        VictimPolicy::CostBenefit,
+        APART,
+        PreconditionState::Random,
+        1.0,
+    );
 }
 
 #[test]
 fn a_past_that_filled_a_part_is_steady_too() {
-    check_past(Policy::Greedy, APART, Past::Random, 0.8);
-    check_past(Policy::Fifo, APART, EIGHTY, 0.8);
+    check_past(VictimPolicy::Greedy, APART, PreconditionState::Random, 0.8);
+    check_past(VictimPolicy::OldestFirst, APART, EIGHTY, 0.8);
 }
 
 #[test]
 fn a_hot_and_cold_past_is_steady_from_its_first_writes() {
-    check_past(Policy::Greedy, APART, EIGHTY, 1.0);
-    check_past(Policy::Greedy, Separation::Mixed, NINETY, 1.0);
-    check_past(Policy::Fifo, APART, NINETY, 1.0);
-    check_past(Policy::CostBenefit, APART, NINETY, 1.0);
+    check_past(VictimPolicy::Greedy, APART, EIGHTY, 1.0);
+    check_past(VictimPolicy::Greedy, DataSeparation::Mixed, NINETY, 1.0);
+    check_past(VictimPolicy::OldestFirst, APART, NINETY, 1.0);
+    check_past(VictimPolicy::CostBenefit, APART, NINETY, 1.0);
 }
 
 #[test]
 fn a_past_by_zipf_is_steady_from_its_first_writes() {
     for theta_percent in [80, 99, 120] {
-        check_past(Policy::Greedy, APART, Past::Zipf { theta_percent }, 1.0);
+        check_past(
+            VictimPolicy::Greedy,
+            APART,
+            PreconditionState::Zipf { theta_percent },
+            1.0,
+        );
     }
 }
 
@@ -181,14 +219,16 @@ fn a_past_by_zipf_is_steady_from_its_first_writes() {
 /// random it is as one that was really written so.
 #[test]
 fn a_sequential_past_is_as_one_that_was_written() {
-    let specification = support::drive((2000, 64), 0.10, Policy::Greedy, (APART, 1));
+    let specification = support::drive((2000, 64), 0.10, VictimPolicy::Greedy, (APART, 1));
     let filled = specification.logical_units;
-    let mut made = Instant::new(Ftl::with_past(specification, Past::Sequential).unwrap());
-    let mut written = Instant::new(Ftl::fresh(specification).unwrap());
+    let mut made = UntimedFtl::new(
+        Ftl::new_preconditioned(specification, PreconditionState::Sequential).unwrap(),
+    );
+    let mut written = UntimedFtl::new(Ftl::new_unwritten(specification).unwrap());
     for logical in 0..filled {
         written.write(logical, 0);
     }
-    made.ftl().check().unwrap();
+    made.ftl().check_invariants().unwrap();
     for logical in 0..filled {
         assert_eq!(made.ftl().read(logical), written.ftl().read(logical));
     }
@@ -204,15 +244,15 @@ fn a_sequential_past_is_as_one_that_was_written() {
             }
         }
     }
-    made.ftl().check().unwrap();
+    made.ftl().check_invariants().unwrap();
     assert_eq!(
         *made.ftl().traffic(),
-        written.ftl().traffic().since(&before)
+        written.ftl().traffic().traffic_since(&before)
     );
     for logical in 0..filled {
         assert_eq!(made.ftl().read(logical), written.ftl().read(logical));
     }
-    assert!(made.ftl().traffic().collection > 0);
+    assert!(made.ftl().traffic().collection_units > 0);
 }
 
 /// Random writes after a sequential fill cost nothing until the spare is used up, then more
@@ -221,14 +261,16 @@ fn a_sequential_past_is_as_one_that_was_written() {
 /// whose size is not told: the mean field has 5.67 for 256 units, and 6.01 for these.
 #[test]
 fn a_filled_drive_comes_to_the_steady_state() {
-    let specification = support::drive((1000, 1000), 0.10, Policy::Greedy, (APART, 1));
+    let specification = support::drive((1000, 1000), 0.10, VictimPolicy::Greedy, (APART, 1));
     let space = specification.logical_units;
-    let mut drive = Instant::new(Ftl::with_past(specification, Past::Sequential).unwrap());
+    let mut drive = UntimedFtl::new(
+        Ftl::new_preconditioned(specification, PreconditionState::Sequential).unwrap(),
+    );
     let mut random = random();
     let mut write = |share: f64| {
         let writes = (share * f64::from(space)) as u64;
         let traffic = support::write(&mut drive, writes, || (below(&mut random, space), 0));
-        traffic.amplification()
+        traffic.write_amplification()
     };
     assert_eq!(write(0.1), 1.0);
     // A victim is chosen when half a superblock more is written than are closed, on average:
@@ -252,39 +294,51 @@ fn large_drive(units: u32, seed: u64) -> Specification {
     let share = f64::from(units) / f64::from(full);
     Specification {
         geometry: diskperf_ftl::Geometry {
-            superblocks: 456,
-            dies: 8,
-            program_units: 24,
-            rows: units / (8 * 24),
+            superblock_count: 456,
+            die_count: 8,
+            units_per_program: 24,
+            rows_per_superblock: units / (8 * 24),
         },
         logical_units: (468_750_000.0 * share) as u32,
-        policy: Policy::Greedy,
+        policy: VictimPolicy::Greedy,
         separation: APART,
-        streams: 1,
-        soft_free: 5,
-        hard_free: 3,
-        wear_threshold: None,
+        stream_count: 1,
+        soft_free_superblocks: 5,
+        hard_free_superblocks: 3,
+        wear_threshold_erases: None,
         seed,
     }
 }
 
 /// Paced random writes to a share of a drive's units; what they amplify.
-fn paced(drive: &mut Instant, random: &mut Pcg64Mcg, share: f64) -> f64 {
+fn paced(drive: &mut UntimedFtl, random: &mut Pcg64Mcg, share: f64) -> f64 {
     let units = drive.ftl().specification().logical_units;
     let before = *drive.ftl().traffic();
     for _ in 0..(share * f64::from(units)) as u32 {
         drive.write_paced(below(random, units), 0);
     }
-    drive.ftl().traffic().since(&before).amplification()
+    drive
+        .ftl()
+        .traffic()
+        .traffic_since(&before)
+        .write_amplification()
 }
 
-fn made(specification: Specification) -> Instant {
+fn made(specification: Specification) -> UntimedFtl {
     let features = Features {
-        anonymous: true,
+        anonymous_precondition: true,
         ..Features::default()
     };
     let filled = specification.logical_units;
-    Instant::new(Ftl::written(specification, features, Past::Random, filled).unwrap())
+    UntimedFtl::new(
+        Ftl::new_preconditioned_with_features(
+            specification,
+            features,
+            PreconditionState::Random,
+            filled,
+        )
+        .unwrap(),
+    )
 }
 
 /// A made past of a drive of few superblocks, its first 1 % of writes paced as a device
@@ -295,7 +349,7 @@ fn made(specification: Specification) -> Instant {
 fn a_large_drive_is_steady_from_its_first_writes() {
     const UNITS: u32 = 8 * 24 * 4;
     let mut random = random();
-    let mut drive = Instant::new(Ftl::fresh(large_drive(UNITS, SEED)).unwrap());
+    let mut drive = UntimedFtl::new(Ftl::new_unwritten(large_drive(UNITS, SEED)).unwrap());
     for logical in 0..drive.ftl().specification().logical_units {
         drive.write_paced(logical, 0);
     }
@@ -304,7 +358,7 @@ fn a_large_drive_is_steady_from_its_first_writes() {
     // What is free or not yet written in open superblocks is no spare: between 5.5 of them,
     // when the host opens one, and the 5.7 that pacing comes to until it is full.
     let spare = 1.0 - 468_750_000.0 / (450.4 * 1_179_648.0);
-    let formula = diskperf_ftl::analytic::greedy(spare, UNITS);
+    let formula = diskperf_ftl::analytic::greedy_write_amplification(spare, UNITS);
     check("1.92 TB in the long run", long_run, formula, 0.02);
     let seeds = SEED..SEED + 4 * SEEDS;
     let firsts: Vec<f64> = (seeds.clone())

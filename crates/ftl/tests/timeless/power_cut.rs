@@ -2,8 +2,8 @@
 //! flushed, or with power-loss protection what was acknowledged; and the drive goes on.
 
 use diskperf_ftl::{
-    Allocation, Copy, Features, Ftl, Geometry, Journal, Placement, Policy, Progress, Separation,
-    SlcCache, Specification, Writer,
+    CollectionStep, DataSeparation, DieAllocation, Features, Ftl, Geometry, JournalWrite,
+    Placement, SlcCache, Specification, UnitCopy, VictimPolicy, Writer,
 };
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_pcg::Pcg64Mcg;
@@ -16,29 +16,29 @@ const JOURNAL_PAGES: u32 = 4;
 
 fn specification(seed: u64) -> Specification {
     let policies = [
-        Policy::Greedy,
-        Policy::Fifo,
-        Policy::Choices(2),
-        Policy::CostBenefit,
+        VictimPolicy::Greedy,
+        VictimPolicy::OldestFirst,
+        VictimPolicy::RandomChoices(2),
+        VictimPolicy::CostBenefit,
     ];
     Specification {
         geometry: Geometry {
-            superblocks: 18,
-            dies: 2,
-            program_units: 3,
-            rows: 2,
+            superblock_count: 18,
+            die_count: 2,
+            units_per_program: 3,
+            rows_per_superblock: 2,
         },
         logical_units: LOGICAL,
         policy: policies[(seed % 4) as usize],
         separation: if seed & 4 == 0 {
-            Separation::Apart
+            DataSeparation::MovedApart
         } else {
-            Separation::Mixed
+            DataSeparation::Mixed
         },
-        streams: 1,
-        soft_free: 5,
-        hard_free: 3,
-        wear_threshold: (seed & 8 == 0).then_some(4),
+        stream_count: 1,
+        soft_free_superblocks: 5,
+        hard_free_superblocks: 3,
+        wear_threshold_erases: (seed & 8 == 0).then_some(4),
         seed,
     }
 }
@@ -47,18 +47,18 @@ fn features(seed: u64) -> Features {
     Features {
         system_units: JOURNAL_PAGES,
         allocation: if seed & 16 == 0 {
-            Allocation::InTurn
+            DieAllocation::RoundRobin
         } else {
-            Allocation::NextFree
+            DieAllocation::PreferredDie
         },
-        cache: (seed & 32 == 0).then_some(SlcCache {
-            bits: 3,
+        slc_cache: (seed & 32 == 0).then_some(SlcCache {
+            bits_per_cell: 3,
             fixed_superblocks: 1,
             dynamic_superblocks: 2,
         }),
-        parity: None,
-        power_cuts: true,
-        anonymous: false,
+        parity_stripe_programs: None,
+        tracks_power_cuts: true,
+        anonymous_precondition: false,
     }
 }
 
@@ -69,7 +69,7 @@ struct Flush {
     floors: Vec<usize>,
     /// Programs before it, once all that was begun is padded.
     programs: Option<Vec<Placement>>,
-    journal: Option<(Journal, Placement)>,
+    journal: Option<(JournalWrite, Placement)>,
 }
 
 /// A device with a volatile buffer. A version is 0 when the unit is unmapped.
@@ -84,8 +84,8 @@ struct Device {
     version: u64,
     /// Full program units of the host that are being programmed.
     programs: Vec<Placement>,
-    copies: Vec<Copy>,
-    moves: Vec<(Copy, Placement)>,
+    copies: Vec<UnitCopy>,
+    moves: Vec<(UnitCopy, Placement)>,
     flush: Option<Flush>,
     pages: u32,
 }
@@ -127,7 +127,8 @@ impl Device {
         self.version += 1;
         self.contents[placement.physical as usize] = self.version;
         self.versions[logical as usize].push(self.version);
-        self.programs.extend(placement.full.then_some(placement));
+        self.programs
+            .extend(placement.completes_program.then_some(placement));
     }
 
     fn trim(&mut self, random: &mut Pcg64Mcg) {
@@ -138,8 +139,8 @@ impl Device {
     }
 
     fn pad(&mut self) {
-        for writer in [Writer::Host(0), Writer::Cache, Writer::System] {
-            self.programs.extend(self.ftl.pad_writer(writer));
+        for writer in [Writer::Host(0), Writer::SlcCache, Writer::LayerOwn] {
+            self.programs.extend(self.ftl.pad_program_of_writer(writer));
         }
     }
 
@@ -160,52 +161,56 @@ impl Device {
     }
 
     fn programmed(&mut self, done: Placement) {
-        let units = if self.ftl.is_cache(done.superblock) {
+        let units = if self.ftl.is_slc_superblock(done.superblock) {
             1
         } else {
             3
         };
         let first = (done.physical / units * units) as usize;
         self.programmed[first..first + units as usize].fill(true);
-        self.ftl.programmed(done);
+        self.ftl.complete_program(done);
     }
 
     fn collect(&mut self, random: &mut Pcg64Mcg) {
         if !self.copies.is_empty() {
             let copy = self.copies.remove(0);
             if let Some(placement) = self.ftl.place_copy(copy) {
-                self.contents[placement.physical as usize] = self.contents[copy.from as usize];
+                self.contents[placement.physical as usize] =
+                    self.contents[copy.source_physical as usize];
                 self.moves.push((copy, placement));
                 // The program unit may hold what the host wrote, too.
-                self.programs.extend(placement.full.then_some(placement));
+                self.programs
+                    .extend(placement.completes_program.then_some(placement));
             }
         } else if !self.moves.is_empty() {
             let index = random.next_u64() as usize % self.moves.len();
             let (copy, placement) = self.moves.swap_remove(index);
             self.programmed[placement.physical as usize] = true;
-            self.ftl.copied(copy, placement);
+            self.ftl.complete_copy(copy, placement);
         } else {
             self.advance(random);
         }
     }
 
     fn advance(&mut self, random: &mut Pcg64Mcg) {
-        match self.ftl.progress() {
-            Progress::Idle if self.ftl.wants_collection() => drop(self.ftl.begin_collection()),
-            Progress::Idle => drop(self.ftl.begin_folding()),
-            Progress::Copies => {
+        match self.ftl.next_collection_step() {
+            CollectionStep::Idle if self.ftl.wants_collection() => {
+                drop(self.ftl.begin_collection())
+            }
+            CollectionStep::Idle => drop(self.ftl.begin_folding()),
+            CollectionStep::CopyUnits => {
                 let most = 1 + (random.next_u64() % 8) as u32;
                 self.ftl.next_copies(most, &mut self.copies);
             }
-            Progress::Waiting => {
+            CollectionStep::AwaitPrograms => {
                 self.pad();
                 self.flush();
             }
-            Progress::Erase(superblock) => {
+            CollectionStep::EraseVictim(superblock) => {
                 let first = superblock as usize * 12;
                 self.contents[first..first + 12].fill(0);
                 self.programmed[first..first + 12].fill(false);
-                self.ftl.erased();
+                self.ftl.complete_erase();
             }
         }
     }
@@ -223,7 +228,7 @@ impl Device {
         };
         let Some(programs) = &flush.programs else {
             self.pad();
-            if !self.ftl.has_begun(Writer::Host(0)) {
+            if !self.ftl.has_partial_program(Writer::Host(0)) {
                 let programs = self.programs.clone();
                 self.flush.as_mut().expect("it is under way").programs = Some(programs);
             }
@@ -236,13 +241,16 @@ impl Device {
             let journal = self.ftl.begin_journal();
             self.pages += 1;
             if let Ok(page) = self.ftl.write_system(self.pages % JOURNAL_PAGES) {
-                let page = self.ftl.pad_writer(Writer::System).unwrap_or(page);
+                let page = self
+                    .ftl
+                    .pad_program_of_writer(Writer::LayerOwn)
+                    .unwrap_or(page);
                 flush.journal = Some((journal, page));
             }
             return;
         };
         self.programmed(page);
-        self.ftl.journalled(journal);
+        self.ftl.complete_journal(journal);
         let floors = self.flush.take().expect("it is under way").floors;
         for (versions, floor) in self.versions.iter_mut().zip(floors) {
             versions.drain(..floor);
@@ -259,8 +267,10 @@ impl Device {
                 *version = u64::MAX;
             }
         }
-        let recovered = self.ftl.power_cut(protection);
-        self.ftl.check().map_err(|broken| broken.to_string())?;
+        let recovered = self.ftl.recover_from_power_cut(protection);
+        self.ftl
+            .check_invariants()
+            .map_err(|broken| broken.to_string())?;
         let mut different = 0;
         for (logical, &was) in (0..).zip(&before) {
             let is = self.version_of(logical);
@@ -276,7 +286,7 @@ impl Device {
             }
             self.versions[logical as usize] = vec![is];
         }
-        let counted = recovered.lost + recovered.trims_lost;
+        let counted = recovered.lost_writes + recovered.lost_trims;
         // A journal page may be lost too.
         if counted < different || counted > different + u64::from(JOURNAL_PAGES) {
             return Err(format!("{different} units changed, {recovered:?}"));
@@ -320,7 +330,7 @@ pub(crate) fn a_power_cut_at_every_event_keeps_what_must_be_kept() {
                 lost += u64::from(is < Some(before));
             }
         }
-        erases += device.ftl.traffic().erases;
+        erases += device.ftl.traffic().erase_count;
     }
     println!("{lost} cuts lost the newest version, {erases} erases, seed {SEED}");
     assert!(lost > 100, "cuts lose nothing: the buffer is not volatile");
@@ -334,7 +344,7 @@ fn a_flush_twice_has_nothing_to_journal() {
     for _ in 0..20 {
         device.write(&mut random);
     }
-    assert!(device.ftl.unjournalled() > 0);
+    assert!(device.ftl.unjournalled_unit_count() > 0);
     device.flush();
     device.flush();
     while !device.programs.is_empty() {
@@ -344,7 +354,7 @@ fn a_flush_twice_has_nothing_to_journal() {
     device.flush();
     assert!(device.flush.is_none());
     // The journal's own page is the change that is left.
-    assert_eq!(device.ftl.unjournalled(), 1);
+    assert_eq!(device.ftl.unjournalled_unit_count(), 1);
 }
 
 /// A scan takes open superblocks x program units, not the drive.
@@ -355,12 +365,12 @@ pub(crate) fn a_scan_looks_at_what_open_superblocks_have() {
     for _ in 0..EVENTS {
         device.event(&mut random);
     }
-    let scanned = device.ftl.power_cut(false).scanned;
+    let scanned = device.ftl.recover_from_power_cut(false).scanned_units;
     println!("{scanned} program units scanned, seed {SEED}");
     // Host, collection, wear levelling, the layer's own, the cache: 4 programs each.
     assert!(
         (1..=5 * 4).contains(&scanned),
         "{scanned} program units scanned"
     );
-    assert_eq!(device.ftl.unjournalled(), 0);
+    assert_eq!(device.ftl.unjournalled_unit_count(), 0);
 }

@@ -2,8 +2,8 @@
 //! lost, and no write waits for ever.
 
 use diskperf_ftl::{
-    Allocation, Features, Ftl, Geometry, Impossible, Instant, Past, Policy, Separation, SlcCache,
-    Specification,
+    DataSeparation, DieAllocation, Features, Ftl, Geometry, ImpossibleSpecification,
+    PreconditionState, SlcCache, Specification, UntimedFtl, VictimPolicy,
 };
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -33,33 +33,33 @@ fn any_request() -> impl Strategy<Value = Request> {
     ]
 }
 
-fn any_policy() -> impl Strategy<Value = Policy> {
+fn any_policy() -> impl Strategy<Value = VictimPolicy> {
     prop_oneof![
-        Just(Policy::Greedy),
-        (0..5u32).prop_map(Policy::Choices),
-        Just(Policy::Fifo),
-        Just(Policy::CostBenefit),
+        Just(VictimPolicy::Greedy),
+        (0..5u32).prop_map(VictimPolicy::RandomChoices),
+        Just(VictimPolicy::OldestFirst),
+        Just(VictimPolicy::CostBenefit),
     ]
 }
 
-fn any_separation() -> impl Strategy<Value = Separation> {
+fn any_separation() -> impl Strategy<Value = DataSeparation> {
     prop_oneof![
-        Just(Separation::Mixed),
-        Just(Separation::Apart),
-        Just(Separation::ByStream),
+        Just(DataSeparation::Mixed),
+        Just(DataSeparation::MovedApart),
+        Just(DataSeparation::ByStream),
     ]
 }
 
-fn any_past() -> impl Strategy<Value = Past> {
+fn any_past() -> impl Strategy<Value = PreconditionState> {
     prop_oneof![
-        2 => Just(Past::Fresh),
-        2 => Just(Past::Sequential),
-        3 => Just(Past::Random),
-        2 => (0..=120u8, 0..=120u8).prop_map(|(writes_percent, space_percent)| Past::HotCold {
+        2 => Just(PreconditionState::Fresh),
+        2 => Just(PreconditionState::Sequential),
+        3 => Just(PreconditionState::Random),
+        2 => (0..=120u8, 0..=120u8).prop_map(|(writes_percent, space_percent)| PreconditionState::HotCold {
             writes_percent,
             space_percent,
         }),
-        1 => (0..=200u8).prop_map(|theta_percent| Past::Zipf { theta_percent }),
+        1 => (0..=200u8).prop_map(|theta_percent| PreconditionState::Zipf { theta_percent }),
     ]
 }
 
@@ -87,10 +87,10 @@ fn any_specification() -> impl Strategy<Value = Specification> {
                 seed,
             )| {
                 let geometry = Geometry {
-                    superblocks,
-                    dies,
-                    program_units,
-                    rows,
+                    superblock_count: superblocks,
+                    die_count: dies,
+                    units_per_program: program_units,
+                    rows_per_superblock: rows,
                 };
                 let units = u64::from(geometry.superblock_units()) * u64::from(superblocks);
                 let hard_free = hard + streams + 1;
@@ -99,10 +99,10 @@ fn any_specification() -> impl Strategy<Value = Specification> {
                     logical_units: (units * percent / 100) as u32,
                     policy,
                     separation,
-                    streams,
-                    soft_free: hard_free + more,
-                    hard_free,
-                    wear_threshold: levels.then_some(5),
+                    stream_count: streams,
+                    soft_free_superblocks: hard_free + more,
+                    hard_free_superblocks: hard_free,
+                    wear_threshold_erases: levels.then_some(5),
                     seed,
                 }
             },
@@ -112,7 +112,7 @@ fn any_specification() -> impl Strategy<Value = Specification> {
 fn any_features() -> impl Strategy<Value = Features> {
     let cache = prop::option::of((1..5u32, 0..3u32, 0..6u32).prop_map(
         |(bits, fixed_superblocks, dynamic_superblocks)| SlcCache {
-            bits,
+            bits_per_cell: bits,
             fixed_superblocks,
             dynamic_superblocks,
         },
@@ -130,20 +130,20 @@ fn any_features() -> impl Strategy<Value = Features> {
             |(system_units, next_free, cache, parity, power_cuts, anonymous)| Features {
                 system_units,
                 allocation: match next_free {
-                    true => Allocation::NextFree,
-                    false => Allocation::InTurn,
+                    true => DieAllocation::PreferredDie,
+                    false => DieAllocation::RoundRobin,
                 },
-                cache,
-                parity,
-                power_cuts,
-                anonymous,
+                slc_cache: cache,
+                parity_stripe_programs: parity,
+                tracks_power_cuts: power_cuts,
+                anonymous_precondition: anonymous,
             },
         )
 }
 
 /// The drive, and which of its units are mapped.
 struct Drive {
-    instant: Instant,
+    instant: UntimedFtl,
     mapped: BTreeSet<u32>,
 }
 
@@ -151,7 +151,7 @@ impl Drive {
     fn serve(&mut self, request: &Request) {
         let Specification {
             logical_units,
-            streams,
+            stream_count: streams,
             geometry,
             ..
         } = *self.instant.ftl().specification();
@@ -179,20 +179,21 @@ impl Drive {
             }
             Request::System(_) if system_units == 0 => {}
             Request::System(unit) => self.instant.write_system(unit % system_units),
-            Request::Pad(stream) => self.instant.pad(stream % streams),
+            Request::Pad(stream) => self.instant.pad_program(stream % streams),
             Request::Fold => {
-                self.instant.fold();
+                self.instant.fold_cache_superblock();
             }
             Request::Refresh(superblock) => {
-                self.instant.refresh(superblock % geometry.superblocks);
+                self.instant
+                    .refresh_superblock(superblock % geometry.superblock_count);
             }
         }
     }
 
     fn check(&self) {
         let ftl = self.instant.ftl();
-        ftl.check().unwrap();
-        assert_eq!(ftl.mapped_units(), self.mapped.len() as u64);
+        ftl.check_invariants().unwrap();
+        assert_eq!(ftl.mapped_host_units(), self.mapped.len() as u64);
     }
 }
 
@@ -212,19 +213,19 @@ proptest! {
         requests in prop::collection::vec(any_request(), 1..400),
     ) {
         let filled = (u64::from(specification.logical_units) * fill_percent / 100) as u32;
-        let ftl = match Ftl::written(specification, features, past, filled) {
+        let ftl = match Ftl::new_preconditioned_with_features(specification, features, past, filled) {
             Ok(ftl) => ftl,
             Err(impossible) => {
                 let says = impossible.to_string();
                 prop_assert!(!says.is_empty());
-                let of_past = matches!(impossible, Impossible::NoShare | Impossible::Overfilled { .. });
+                let of_past = matches!(impossible, ImpossibleSpecification::InvalidShare | ImpossibleSpecification::OverfilledPrecondition { .. });
                 prop_assert!(of_past || specification.check_with(&features).is_err());
                 return Ok(());
             }
         };
         let mut drive = Drive {
-            instant: Instant::new(ftl),
-            mapped: if past == Past::Fresh { BTreeSet::new() } else { (0..filled).collect() },
+            instant: UntimedFtl::new(ftl),
+            mapped: if past == PreconditionState::Fresh { BTreeSet::new() } else { (0..filled).collect() },
         };
         drive.check();
         for (number, request) in requests.iter().enumerate() {

@@ -1,12 +1,19 @@
 //! Hot and cold writes, trims and writes in order, against the formulas and tables.
 
 use crate::support::{self, below, check, random, share};
-use diskperf_ftl::{Ftl, Instant, Past, Policy, Separation, Specification, analytic};
+use diskperf_ftl::{
+    DataSeparation, Ftl, PreconditionState, Specification, UntimedFtl, VictimPolicy, analytic,
+};
 
 const UNITS: u32 = 64;
 const CLOSED: u32 = 2000;
 
-fn drive(spare: f64, policy: Policy, separation: Separation, streams: u32) -> Specification {
+fn drive(
+    spare: f64,
+    policy: VictimPolicy,
+    separation: DataSeparation,
+    streams: u32,
+) -> Specification {
     support::drive((CLOSED, UNITS), spare, policy, (separation, streams))
 }
 
@@ -25,8 +32,8 @@ fn written(
     let mut random = random();
     let units = specification.logical_units;
     let hot_units = (space * f64::from(units)) as u32;
-    let stream = |hot: bool| u32::from(!hot && specification.streams == 2);
-    let mut drive = Instant::new(Ftl::fresh(specification).unwrap());
+    let stream = |hot: bool| u32::from(!hot && specification.stream_count == 2);
+    let mut drive = UntimedFtl::new(Ftl::new_unwritten(specification).unwrap());
     // In an order that does not part hot and cold: 7919 is prime, and no divisor.
     for index in 0..u64::from(units) {
         let logical = (index * 7919 % u64::from(units)) as u32;
@@ -42,8 +49,8 @@ fn written(
     };
     support::write(&mut drive, unseen * u64::from(units), &mut draw);
     let traffic = support::write(&mut drive, counted * u64::from(units), &mut draw);
-    drive.ftl().check().unwrap();
-    traffic.amplification()
+    drive.ftl().check_invariants().unwrap();
+    traffic.write_amplification()
 }
 
 /// Of 4000 superblocks in all, 3 of them free, as those of the table. Spare, share of writes,
@@ -60,10 +67,10 @@ const HOT_COLD: [(f64, f64, f64, [f64; 5]); 4] = [
 #[test]
 pub(crate) fn hot_and_cold_writes_amplify_as_the_table_says() {
     let columns = [
-        (Policy::Fifo, Separation::Mixed, 1),
-        (Policy::Greedy, Separation::Mixed, 1),
-        (Policy::Greedy, Separation::Apart, 1),
-        (Policy::Greedy, Separation::ByStream, 2),
+        (VictimPolicy::OldestFirst, DataSeparation::Mixed, 1),
+        (VictimPolicy::Greedy, DataSeparation::Mixed, 1),
+        (VictimPolicy::Greedy, DataSeparation::MovedApart, 1),
+        (VictimPolicy::Greedy, DataSeparation::ByStream, 2),
     ];
     for (spare, writes, space, row) in HOT_COLD {
         let mut worse = f64::INFINITY;
@@ -75,11 +82,11 @@ pub(crate) fn hot_and_cold_writes_amplify_as_the_table_says() {
             assert!(is < worse, "{name}: {is:.4} is no better than {worse:.4}");
             worse = is;
         }
-        let formula = analytic::hot_cold_fifo(spare, writes, space);
+        let formula = analytic::hot_cold_fifo_write_amplification(spare, writes, space);
         check("FIFO by formula", formula, row[0], 0.005);
         check(
             "pools by formula",
-            analytic::hot_cold_split(spare, writes, space),
+            analytic::hot_cold_separated_write_amplification(spare, writes, space),
             row[4],
             0.005,
         );
@@ -93,13 +100,13 @@ pub(crate) fn hot_and_cold_writes_amplify_as_the_table_says() {
 /// with two pools its victims' benefits are equal, which makes 2.33 by formula.
 #[test]
 fn cost_benefit_amplifies_as_the_table_says() {
-    let by_formula = analytic::hot_cold_cost_benefit(0.10, 0.9, 0.1);
-    let best = analytic::hot_cold_split(0.10, 0.9, 0.1);
+    let by_formula = analytic::hot_cold_cost_benefit_write_amplification(0.10, 0.9, 0.1);
+    let best = analytic::hot_cold_separated_write_amplification(0.10, 0.9, 0.1);
     assert!((best..1.01 * best).contains(&by_formula), "{by_formula:.4}");
     let columns = [
-        (Separation::Mixed, 1, Some(6.04), 6.14),
-        (Separation::Apart, 1, None, 5.67),
-        (Separation::ByStream, 2, Some(by_formula), 4.93),
+        (DataSeparation::Mixed, 1, Some(6.04), 6.14),
+        (DataSeparation::MovedApart, 1, None, 5.67),
+        (DataSeparation::ByStream, 2, Some(by_formula), 4.93),
     ];
     let mut worse = f64::INFINITY;
     for (separation, streams, should_be, greedy) in columns {
@@ -110,11 +117,11 @@ fn cost_benefit_amplifies_as_the_table_says() {
         };
         check(
             &format!("Greedy {separation:?}"),
-            measured(Policy::Greedy),
+            measured(VictimPolicy::Greedy),
             greedy,
             0.02,
         );
-        let is = measured(Policy::CostBenefit);
+        let is = measured(VictimPolicy::CostBenefit);
         if let Some(should_be) = should_be {
             check(&format!("CostBenefit {separation:?}"), is, should_be, 0.02);
         }
@@ -130,11 +137,18 @@ fn cost_benefit_amplifies_as_the_table_says() {
 #[test]
 fn trims_among_writes_are_spare() {
     for (trims, should_be) in [(0.05, 3.58), (0.1, 2.69), (0.2, 1.75)] {
-        let formula = analytic::fifo(analytic::spare_with_trims(0.10, trims));
+        let formula = analytic::fifo_write_amplification(analytic::spare_with_trims(0.10, trims));
         check("trims by formula", formula, should_be, 0.005);
-        let specification = drive(0.10, Policy::Fifo, Separation::Apart, 1);
+        let specification = drive(
+            0.10,
+            VictimPolicy::OldestFirst,
+            DataSeparation::MovedApart,
+            1,
+        );
         let space = specification.logical_units;
-        let mut drive = Instant::new(Ftl::with_past(specification, Past::Random).unwrap());
+        let mut drive = UntimedFtl::new(
+            Ftl::new_preconditioned(specification, PreconditionState::Random).unwrap(),
+        );
         let mut random = random();
         let mut before = *drive.ftl().traffic();
         for request in 0..u64::from(space) * 8 {
@@ -147,7 +161,11 @@ fn trims_among_writes_are_spare() {
                 drive.write(below(&mut random, space), 0);
             }
         }
-        let is = drive.ftl().traffic().since(&before).amplification();
+        let is = drive
+            .ftl()
+            .traffic()
+            .traffic_since(&before)
+            .write_amplification();
         check(&format!("{trims} trims"), is, should_be, 0.02);
     }
 }
@@ -163,10 +181,18 @@ pub(crate) fn what_is_trimmed_is_spare() {
         (0.10, 0.3, 1.58),
         (0.10, 0.5, 1.18),
     ] {
-        let formula = analytic::fifo(analytic::spare_after_trim(spare, trimmed));
+        let formula =
+            analytic::fifo_write_amplification(analytic::spare_after_trim(spare, trimmed));
         check("trim by formula", formula, should_be, 0.005);
-        let specification = drive(spare, Policy::Fifo, Separation::Apart, 1);
-        let mut drive = Instant::new(Ftl::with_past(specification, Past::Random).unwrap());
+        let specification = drive(
+            spare,
+            VictimPolicy::OldestFirst,
+            DataSeparation::MovedApart,
+            1,
+        );
+        let mut drive = UntimedFtl::new(
+            Ftl::new_preconditioned(specification, PreconditionState::Random).unwrap(),
+        );
         let mut random = random();
         let mut left: Vec<u32> = (0..specification.logical_units).collect();
         for _ in 0..(trimmed * f64::from(specification.logical_units)) as u32 {
@@ -180,8 +206,12 @@ pub(crate) fn what_is_trimmed_is_spare() {
             }
             drive.write(left[below(&mut random, left.len() as u32) as usize], 0);
         }
-        drive.ftl().check().unwrap();
-        let is = drive.ftl().traffic().since(&before).amplification();
+        drive.ftl().check_invariants().unwrap();
+        let is = drive
+            .ftl()
+            .traffic()
+            .traffic_since(&before)
+            .write_amplification();
         check(
             &format!("{trimmed} trimmed at {spare}"),
             is,
@@ -193,22 +223,29 @@ pub(crate) fn what_is_trimmed_is_spare() {
 
 #[test]
 pub(crate) fn writes_in_order_are_never_copied() {
-    for policy in [Policy::Greedy, Policy::Fifo, Policy::CostBenefit] {
-        let specification = drive(0.10, policy, Separation::Apart, 1);
-        let mut drive = Instant::new(Ftl::with_past(specification, Past::Sequential).unwrap());
+    for policy in [
+        VictimPolicy::Greedy,
+        VictimPolicy::OldestFirst,
+        VictimPolicy::CostBenefit,
+    ] {
+        let specification = drive(0.10, policy, DataSeparation::MovedApart, 1);
+        let mut drive = UntimedFtl::new(
+            Ftl::new_preconditioned(specification, PreconditionState::Sequential).unwrap(),
+        );
         for logical in (0..3).flat_map(|_| 0..specification.logical_units) {
             drive.write(logical, 0);
         }
         let traffic = drive.ftl().traffic();
-        assert_eq!(traffic.programmed(), traffic.host, "{policy:?}");
-        drive.ftl().check().unwrap();
+        assert_eq!(traffic.programmed_units(), traffic.host_units, "{policy:?}");
+        drive.ftl().check_invariants().unwrap();
     }
 }
 
 #[test]
 pub(crate) fn after_all_is_trimmed_a_fill_costs_nothing() {
-    let specification = drive(0.10, Policy::Greedy, Separation::Apart, 1);
-    let mut drive = Instant::new(Ftl::with_past(specification, Past::Random).unwrap());
+    let specification = drive(0.10, VictimPolicy::Greedy, DataSeparation::MovedApart, 1);
+    let mut drive =
+        UntimedFtl::new(Ftl::new_preconditioned(specification, PreconditionState::Random).unwrap());
     for logical in 0..specification.logical_units {
         assert!(drive.trim(logical));
         assert!(!drive.trim(logical));
@@ -217,5 +254,5 @@ pub(crate) fn after_all_is_trimmed_a_fill_costs_nothing() {
     for _ in 0..specification.logical_units / 2 {
         drive.write(below(&mut random, specification.logical_units), 0);
     }
-    assert_eq!(drive.ftl().traffic().amplification(), 1.0);
+    assert_eq!(drive.ftl().traffic().write_amplification(), 1.0);
 }

@@ -1,6 +1,8 @@
 //! What tests of amplification share.
 
-use diskperf_ftl::{Geometry, Instant, Policy, Separation, Specification, Traffic};
+use diskperf_ftl::{
+    DataSeparation, Geometry, ProgrammedUnits, Specification, UntimedFtl, VictimPolicy,
+};
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_pcg::Pcg64Mcg;
 
@@ -12,28 +14,28 @@ pub(crate) const SOFT: u32 = 6;
 pub(crate) fn drive(
     (closed, units): (u32, u32),
     spare: f64,
-    policy: Policy,
-    (separation, streams): (Separation, u32),
+    policy: VictimPolicy,
+    (separation, streams): (DataSeparation, u32),
 ) -> Specification {
     let open = match separation {
-        Separation::Mixed => streams,
-        Separation::Apart => streams + 1,
-        Separation::ByStream => 2 * streams,
+        DataSeparation::Mixed => streams,
+        DataSeparation::MovedApart => streams + 1,
+        DataSeparation::ByStream => 2 * streams,
     };
     Specification {
         geometry: Geometry {
-            superblocks: closed + SOFT + open / 2,
-            dies: 1,
-            program_units: 1,
-            rows: units,
+            superblock_count: closed + SOFT + open / 2,
+            die_count: 1,
+            units_per_program: 1,
+            rows_per_superblock: units,
         },
         logical_units: ((1.0 - spare) * f64::from(closed * units)).round() as u32,
         policy,
         separation,
-        streams,
-        soft_free: SOFT,
-        hard_free: SOFT - 1,
-        wear_threshold: None,
+        stream_count: streams,
+        soft_free_superblocks: SOFT,
+        hard_free_superblocks: SOFT - 1,
+        wear_threshold_erases: None,
         seed: SEED,
     }
 }
@@ -43,17 +45,17 @@ pub(crate) fn drive(
 pub(crate) fn published(
     (superblocks, units): (u32, u32),
     spare: f64,
-    policy: Policy,
-    (separation, streams): (Separation, u32),
+    policy: VictimPolicy,
+    (separation, streams): (DataSeparation, u32),
 ) -> Specification {
     let other = drive((superblocks, units), spare, policy, (separation, streams));
     Specification {
         geometry: Geometry {
-            superblocks,
+            superblock_count: superblocks,
             ..other.geometry
         },
-        soft_free: 4,
-        hard_free: 3,
+        soft_free_superblocks: 4,
+        hard_free_superblocks: 3,
         ..other
     }
 }
@@ -73,16 +75,16 @@ pub(crate) fn share(random: &mut Pcg64Mcg) -> f64 {
 
 /// Writes so many drawn units; gives what was programmed meanwhile.
 pub(crate) fn write(
-    drive: &mut Instant,
+    drive: &mut UntimedFtl,
     writes: u64,
     mut draw: impl FnMut() -> (u32, u32),
-) -> Traffic {
+) -> ProgrammedUnits {
     let before = *drive.ftl().traffic();
     for _ in 0..writes {
         let (logical, stream) = draw();
         drive.write(logical, stream);
     }
-    drive.ftl().traffic().since(&before)
+    drive.ftl().traffic().traffic_since(&before)
 }
 
 pub(crate) fn check(name: &str, is: f64, should_be: f64, tolerance: f64) {

@@ -7,13 +7,13 @@ use crate::recorder::RunRecorder;
 use crate::{LaboratoryError, overhead};
 use diskperf_analysis::interference;
 use diskperf_models::{Observer, ObserverEvent};
-use diskperf_system::host::Clock;
-use diskperf_system::host::hook::Hook;
-use diskperf_timeline::{Arm, Interleaved, ProgramResult, Repetition, Run};
+use diskperf_system::host::CallClock;
+use diskperf_system::host::hook::HookCommand;
+use diskperf_timeline::{ComparisonVariant, InterleavedRun, ProgramResult, Repetition, Run};
 
 pub(super) struct MeasuredVariant<'a> {
     pub(super) plan: &'a HostPlan,
-    pub(super) hook: Option<Hook>,
+    pub(super) hook: Option<HookCommand>,
     pub(super) run: Run,
     pub(super) recorder: &'a mut RunRecorder,
 }
@@ -21,8 +21,8 @@ pub(super) struct MeasuredVariant<'a> {
 /// Creates both arms of an A/B measurement, with no results yet.
 pub(super) fn new_pair<'a>(
     plans: [&'a HostPlan; 2],
-    (hooks, request): ([Option<Hook>; 2], &AbRequest),
-    clock: Clock,
+    (hooks, request): ([Option<HookCommand>; 2], &AbRequest),
+    clock: CallClock,
     recorders: [&'a mut RunRecorder; 2],
 ) -> [MeasuredVariant<'a>; 2] {
     let ids = plans.map(|plan| new_run(plan, clock));
@@ -33,17 +33,17 @@ pub(super) fn new_pair<'a>(
         .each_ref()
         .map(|side| side.before_command.clone());
     let interleaved = |partner: &Run, arm, before| {
-        Some(Interleaved {
-            partner: partner.id.clone(),
-            arm,
+        Some(InterleavedRun {
+            partner_run_id: partner.run_id.clone(),
+            variant: arm,
             seed: request.seed,
-            places_differ,
-            min_effect: Some(request.decision_limits.effect_share_min),
-            before,
+            targets_differ: places_differ,
+            effect_min: Some(request.decision_limits.effect_share_min),
+            ordered_after: before,
         })
     };
-    run_a.interleaved = interleaved(&run_b, Arm::A, before_a);
-    run_b.interleaved = interleaved(&run_a, Arm::B, before_b);
+    run_a.interleaved = interleaved(&run_b, ComparisonVariant::A, before_a);
+    run_b.interleaved = interleaved(&run_a, ComparisonVariant::B, before_b);
     let ([plan_a, plan_b], [hook_a, hook_b]) = (plans, hooks);
     let [recorder_a, recorder_b] = recorders;
     [
@@ -55,7 +55,7 @@ pub(super) fn new_pair<'a>(
 impl<'a> MeasuredVariant<'a> {
     fn new(
         plan: &'a HostPlan,
-        hook: Option<Hook>,
+        hook: Option<HookCommand>,
         mut run: Run,
         recorder: &'a mut RunRecorder,
     ) -> Self {
@@ -74,7 +74,7 @@ impl<'a> MeasuredVariant<'a> {
 
     pub(super) fn begin_run(
         &mut self,
-        clock: Clock,
+        clock: CallClock,
         observer: &mut dyn Observer,
     ) -> Result<(), LaboratoryError> {
         self.run.overhead = Some(overhead::measure_overhead(clock).map_err(LaboratoryError::work)?);
@@ -108,7 +108,7 @@ impl<'a> MeasuredVariant<'a> {
     pub(super) fn finish_result(&mut self, ordinal: usize, notes: Vec<String>) {
         let result = &mut self.run.results[ordinal];
         let made = result.repetitions.len() as u32;
-        result.protocol.repetitions = made.max(result.protocol.discarded + 1);
+        result.protocol.repetition_count = made.max(result.protocol.discarded_count + 1);
         let disturbed = interference::describe_disturbances(result);
         result.notes.extend(notes.into_iter().chain(disturbed));
         self.recorder.finish_result(ordinal, result);

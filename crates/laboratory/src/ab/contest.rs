@@ -7,8 +7,8 @@ use diskperf_analysis::quantity::Quantity;
 use diskperf_analysis::statistics::interleaved::{
     ConfidenceSequence, DecisionLimits, SequenceVerdict, size_block_count,
 };
-use diskperf_battery::Step;
-use diskperf_machine::{Stream, Streams};
+use diskperf_battery::SuiteStep;
+use diskperf_machine::{RandomStream, RandomStreams};
 use diskperf_models::LaboratoryError;
 use diskperf_models::measured::{
     JobTask, WorkerAssignment, describe_engine_fallback, describe_late_arrivals, describe_stagger,
@@ -16,7 +16,7 @@ use diskperf_models::measured::{
 };
 use diskperf_models::rig::{MeasurementRig, THREE_REPETITIONS};
 use diskperf_models::{Observer, ObserverEvent};
-use diskperf_timeline::{Block, CacheMode, Protocol, Repetition};
+use diskperf_timeline::{CacheMode, InterleavedBlock, Protocol, Repetition};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -41,9 +41,9 @@ impl DecisionQuestion {
 /// One step with all jobs that run at the same time, measured in both arms.
 pub(super) struct AbStep<'a> {
     first_ordinal: usize,
-    steps: [&'a Step; 2],
+    steps: [&'a SuiteStep; 2],
     workers: [Vec<WorkerAssignment>; 2],
-    order_stream: Stream,
+    order_stream: RandomStream,
     pub(super) block_count: u32,
     /// Number of blocks that led to the verdicts; `None` until the verdicts are made.
     deciding_block_count: Option<u32>,
@@ -69,7 +69,7 @@ impl<'a> AbStep<'a> {
     /// Starts a step of an A/B measurement and runs it once in each arm. This first run is
     /// discarded.
     pub(super) fn begin_step(
-        (number, steps): (usize, [&'a Step; 2]),
+        (number, steps): (usize, [&'a SuiteStep; 2]),
         sizes_bytes: &[Vec<u64>; 2],
         (arms, rigs): (&mut [MeasuredVariant<'_>; 2], VariantRigs<'_>),
         seed: u64,
@@ -78,24 +78,24 @@ impl<'a> AbStep<'a> {
         let first = arms[0].run.results.len();
         let mut workers = [Vec::new(), Vec::new()];
         let mut firsts = Vec::new();
-        let mut past_cache = vec![true; steps[0].jobs.len()];
+        let mut past_cache = vec![true; steps[0].parallel_jobs.len()];
         for (side, arm) in arms.iter_mut().enumerate() {
             let (step, rig) = (steps[side], rigs[side]);
             let titles = list_titles(step);
-            let asked = arm.plan.experiment.cache;
+            let asked = arm.plan.experiment.cache_mode;
             let tasks = JobTask::list_of_step(step, (&titles, &sizes_bytes[side]), asked);
             workers[side] = rig.list_assignments(&tasks);
             let protocol = Protocol {
-                repetitions: 2,
-                statistic: arm.plan.suite.protocol.statistic,
+                repetition_count: 2,
+                statistic: arm.plan.suite.default_protocol.statistic,
                 ..THREE_REPETITIONS
             };
-            for (job, task) in step.jobs.iter().zip(&tasks) {
+            for (job, task) in step.parallel_jobs.iter().zip(&tasks) {
                 arm.begin_result(rig.describe_setup().new_result(job, *task, protocol));
             }
             let mut made = run_repetition(rig, &workers[side], observer)?;
             for (number, one) in made.iter_mut().enumerate() {
-                one.discarded = true;
+                one.is_discarded = true;
                 past_cache[number] &= tasks[number].cache_mode == CacheMode::Direct;
                 arm.add_repetition(first + number, one.clone(), observer);
             }
@@ -115,7 +115,7 @@ impl<'a> AbStep<'a> {
             first_ordinal: first,
             steps,
             workers,
-            order_stream: Streams::new(seed).stream(&format!("ab.{number}")),
+            order_stream: RandomStreams::new(seed).named_stream(&format!("ab.{number}")),
             block_count: 0,
             deciding_block_count: None,
             size_block_count: 0,
@@ -211,17 +211,17 @@ impl<'a> AbStep<'a> {
         (arms, rigs): (&mut [MeasuredVariant<'_>; 2], VariantRigs<'_>),
         observer: &mut dyn Observer,
     ) -> Result<(), LaboratoryError> {
-        let b_second = self.order_stream.chance(0.5);
+        let b_second = self.order_stream.draw_with_probability(0.5);
         let number = self.block_count;
         let after_verdict = self.deciding_block_count.is_some();
         let begun = Instant::now();
         let mut run = |arm: usize, second: bool| {
             let mut made = run_repetition(rigs[arm], &self.workers[arm], observer)?;
             for one in &mut made {
-                one.block = Some(Block {
-                    number,
-                    second,
-                    after_verdict,
+                one.interleaved_block = Some(InterleavedBlock {
+                    block_number: number,
+                    is_second_run: second,
+                    is_after_verdict: after_verdict,
                 });
             }
             Ok::<_, LaboratoryError>(made)
@@ -283,7 +283,7 @@ impl<'a> AbStep<'a> {
 
     pub(super) fn finish_step(&self, arms: &mut [MeasuredVariant<'_>; 2]) {
         for (arm, step) in arms.iter_mut().zip(self.steps) {
-            for (ordinal, job) in (self.first_ordinal..).zip(&step.jobs) {
+            for (ordinal, job) in (self.first_ordinal..).zip(&step.parallel_jobs) {
                 let result = &arm.run.results[ordinal];
                 let notes = [
                     describe_stagger(&job.program, result),

@@ -10,10 +10,10 @@ use crate::plan::{HostPlan, format_step_title};
 use crate::preparation::{HookPreparation, HookTimesNs};
 use crate::recorder::RunRecorder;
 use crate::repetition::HostRig;
-use diskperf_battery::Job;
+use diskperf_battery::SuiteJob;
 use diskperf_models::LaboratoryError;
 use diskperf_models::{Observer, ObserverEvent};
-use diskperf_system::host::Clock;
+use diskperf_system::host::CallClock;
 use diskperf_timeline::SizeChoice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -29,7 +29,7 @@ pub(super) fn measure_plan(
     observer: &mut dyn Observer,
     recorders: [&mut RunRecorder; 2],
 ) -> AbOutcome {
-    let clock = Clock::calibrated();
+    let clock = CallClock::new_calibrated();
     let mut arms = new_pair(plans, (plan.list_hooks(), &plan.request), clock, recorders);
     let mut left = Vec::new();
     let outcome = measure_on_storage(plan, (clock, stop), &mut arms, &mut left, observer);
@@ -50,7 +50,7 @@ pub(super) fn measure_plan(
 
 fn measure_on_storage(
     plan: &AbPlan,
-    (clock, stop): (Clock, &Arc<AtomicBool>),
+    (clock, stop): (CallClock, &Arc<AtomicBool>),
     arms: &mut [MeasuredVariant<'_>; 2],
     left: &mut Vec<String>,
     observer: &mut dyn Observer,
@@ -118,7 +118,7 @@ fn on_rigs(
             of: steps_a.len(),
         });
         let mut sizes_bytes = [Vec::new(), Vec::new()];
-        for jobs in steps[0].jobs.iter().zip(&steps[1].jobs) {
+        for jobs in steps[0].parallel_jobs.iter().zip(&steps[1].parallel_jobs) {
             let [a, b] = find_sizes(&mut sizes, [jobs.0, jobs.1], rigs, observer)?;
             sizes_bytes[0].push(a);
             sizes_bytes[1].push(b);
@@ -150,13 +150,13 @@ fn on_rigs(
 /// one of them sets a size. The size that a pilot of A finds must fit B, too.
 fn find_sizes(
     [of_a, of_b]: &mut [PilotSizes; 2],
-    jobs: [&Job; 2],
+    jobs: [&SuiteJob; 2],
     rigs: VariantRigs<'_>,
     observer: &mut dyn Observer,
 ) -> Result<[u64; 2], LaboratoryError> {
     let a = of_a.size_of_job(rigs[0], jobs[0], observer)?;
-    let chosen = rigs.map(|rig| rig.plan.experiment.size);
-    if let [SizeChoice::Bytes(_), _] | [_, SizeChoice::Bytes(_)] = chosen {
+    let chosen = rigs.map(|rig| rig.plan.experiment.size_choice);
+    if let [SizeChoice::SizeBytes(_), _] | [_, SizeChoice::SizeBytes(_)] = chosen {
         return Ok([a, of_b.size_of_job(rigs[1], jobs[1], observer)?]);
     }
     let programs = jobs.map(|job| &job.program);

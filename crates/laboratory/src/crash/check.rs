@@ -60,7 +60,7 @@ impl Slot {
     }
 
     pub(super) fn detach(self) -> Result<(), LaboratoryError> {
-        self.device.detach().map_err(LaboratoryError::work)
+        self.device.detach_device().map_err(LaboratoryError::work)
     }
 
     /// Checks the medium of a cut. `durable` are the marks that the user's check has to find.
@@ -83,9 +83,9 @@ impl Slot {
         let verdict = self.run_check(&directory, durable, stop);
         disk.unmount()?;
         let verdict = verdict?;
-        let report = check_filesystem(self.filesystem.kind, device);
+        let report = check_filesystem(self.filesystem.filesystem_kind, device);
         let report = report.map_err(LaboratoryError::request)?;
-        Ok(match (verdict, report.clean()) {
+        Ok(match (verdict, report.is_clean()) {
             (Verdict::Good, false) => Verdict::Damaged(report.output().to_owned()),
             (verdict, _) => verdict,
         })

@@ -5,7 +5,7 @@ use crate::LaboratoryError;
 use diskperf_crash::{Cut, Log, LyingFlush, Overlay, Recording};
 use diskperf_device::{DeviceSpecification, Drive, Unit, WriteCache};
 use diskperf_serve::{Client, Clock, Completed, ServedDrive, ServedRequest};
-use diskperf_sim::Streams;
+use diskperf_sim::RandomStreams;
 use diskperf_system::host::fresh::FreshSpec;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -55,10 +55,10 @@ impl Disks {
         if size_bytes > drive_bytes {
             return Err(LaboratoryError::Request(format!(
                 "the file system takes {size_bytes} bytes, and the drive has {drive_bytes}: name a larger drive, or make the file system smaller (`--fs {}:size=`)",
-                filesystem.kind
+                filesystem.filesystem_kind
             )));
         }
-        let device = drive.build(&Streams::new(seed), Unit::default());
+        let device = drive.build(&RandomStreams::new(seed), Unit::default());
         let cache = match device.has_volatile_cache() {
             true => WriteCache::Volatile,
             false => WriteCache::Durable,

@@ -3,7 +3,7 @@
 use super::disks::Disks;
 use super::filesystem::DiskFiles;
 use crate::LaboratoryError;
-use diskperf_system::host::device::tool::Tool;
+use diskperf_system::host::device::tool::ExternalTool;
 use fuser::{BackgroundSession, Config, MountOption};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -55,10 +55,11 @@ impl Mounted {
         let Some(session) = self.session.take() else {
             return Ok(());
         };
-        let unmounted = Tool::Umount.run_checked(&[self.directory.as_os_str()]);
+        let unmounted = ExternalTool::Umount.run_checked(&[self.directory.as_os_str()]);
         if unmounted.is_err() {
             // Gone from its place at once, and from the kernel with its last user.
-            let _ = Tool::Umount.run_checked(&["--lazy".as_ref(), self.directory.as_os_str()]);
+            let _ =
+                ExternalTool::Umount.run_checked(&["--lazy".as_ref(), self.directory.as_os_str()]);
         }
         let joined = session.join();
         unmounted.map_err(LaboratoryError::work)?;

@@ -6,7 +6,7 @@ use super::program::{run, shell};
 use crate::LaboratoryError;
 use diskperf_system::host::child_group::GroupEnd;
 use diskperf_system::host::device::LoopDevice;
-use diskperf_system::host::device::tool::Tool;
+use diskperf_system::host::device::tool::ExternalTool;
 use diskperf_system::host::fresh::{FreshKind, FreshSpec, make_filesystem};
 use std::ffi::OsStr;
 use std::fs::File;
@@ -28,7 +28,7 @@ pub(super) fn attach(mounted: &Mounted, name: &str) -> Result<LoopDevice, Labora
     let file =
         file.map_err(|error| LaboratoryError::Failure(format!("{}: {error}", path.display())))?;
     let unit_bytes = u64::from(mounted.disks().unit_bytes);
-    LoopDevice::attach(&path, file.as_fd(), unit_bytes).map_err(LaboratoryError::work)
+    LoopDevice::attach_file(&path, file.as_fd(), unit_bytes).map_err(LaboratoryError::work)
 }
 
 /// Mounted file system on one of the disks. A drop unmounts it.
@@ -46,17 +46,17 @@ impl MountedDisk {
         directory: &Path,
     ) -> Result<Self, diskperf_system::host::device::tool::ToolError> {
         let mut options: Vec<&str> = spec.mount_options.iter().map(String::as_str).collect();
-        if spec.kind == FreshKind::Xfs {
+        if spec.filesystem_kind == FreshKind::Xfs {
             options.push("nouuid");
         }
         let options = options.join(",");
-        let mut arguments = vec!["-n", "-t", spec.kind.name()];
+        let mut arguments = vec!["-n", "-t", spec.filesystem_kind.kind_name()];
         if !options.is_empty() {
             arguments.extend(["-o", &options]);
         }
         let mut arguments: Vec<&OsStr> = arguments.into_iter().map(OsStr::new).collect();
         arguments.extend([device.as_os_str(), directory.as_os_str()]);
-        Tool::Mount.run_checked(&arguments)?;
+        ExternalTool::Mount.run_checked(&arguments)?;
         Ok(Self {
             directory: directory.to_owned(),
             is_mounted: true,
@@ -66,7 +66,7 @@ impl MountedDisk {
     pub(super) fn unmount(mut self) -> Result<(), LaboratoryError> {
         let mut attempts = 1;
         loop {
-            match Tool::Umount.run_checked(&["-n".as_ref(), self.directory.as_os_str()]) {
+            match ExternalTool::Umount.run_checked(&["-n".as_ref(), self.directory.as_os_str()]) {
                 Ok(_) => break,
                 Err(_) if attempts < UNMOUNT_ATTEMPTS_MAX => {
                     attempts += 1;
@@ -85,7 +85,7 @@ impl Drop for MountedDisk {
         if self.is_mounted {
             let arguments = ["-n".as_ref(), "--lazy".as_ref(), self.directory.as_os_str()];
             // Nobody is left to report to; the mounts are this process's own.
-            let _ = Tool::Umount.run_checked(&arguments);
+            let _ = ExternalTool::Umount.run_checked(&arguments);
         }
     }
 }
@@ -116,7 +116,7 @@ pub(super) fn run_workload(
     disks.with_recording(|recording| recording.end());
     disks.is_timed.store(false, Ordering::Relaxed);
     disk.unmount()?;
-    device.detach().map_err(LaboratoryError::work)?;
+    device.detach_device().map_err(LaboratoryError::work)?;
     match ended? {
         GroupEnd::Exited(status) if status.success() => Ok(()),
         GroupEnd::Exited(status) => Err(LaboratoryError::Request(format!(

@@ -14,7 +14,7 @@ use diskperf_analysis::explanation::{
 };
 use diskperf_analysis::layers::{Decomposition, decompose};
 use diskperf_analysis::quantity::judged_duration_s;
-use diskperf_battery::Job;
+use diskperf_battery::SuiteJob;
 use diskperf_models::LaboratoryError;
 use diskperf_models::explain::{
     ExplainedSystem, ExplanationOptions, check_separate_jobs, explain_system,
@@ -55,7 +55,7 @@ impl StorageExplanation {
 ///
 /// Returns an error if no repetition of a program counts.
 pub fn explain_run(run: Run) -> Result<StorageExplanation, LaboratoryError> {
-    let name = format!("{} (run {})", run.measured(), run.id);
+    let name = format!("{} (run {})", run.measured_description(), run.run_id);
     let mut told = build_explanation(name, run, &[], Vec::new())?;
     told.explanation.notes.push(
         "from the counters of a stored run; explain the path instead of the run, as root, and block-layer events show what it waited for".to_owned(),
@@ -111,12 +111,12 @@ pub fn explain_model(
         ..*means
     };
     let (explanation, traces) = explain_system(subject, &means)?;
-    let amount = |job: &Job| WorkAmount {
+    let amount = |job: &SuiteJob| WorkAmount {
         size_bytes: plan.file_bytes(job),
         request_count: 0,
     };
     let computers = plan.computers.iter();
-    let amounts = computers.flat_map(|_| plan.suite.jobs().map(amount));
+    let amounts = computers.flat_map(|_| plan.suite.iter_jobs().map(amount));
     Ok(StorageExplanation {
         name: subject.name.clone(),
         explanation,
@@ -230,7 +230,7 @@ fn build_explanation(
     let mut told = StorageExplanation {
         name: String::new(),
         explanation: Explanation {
-            subject: format!("{} on {name}", run.suite),
+            subject: format!("{} on {name}", run.suite_name),
             programs: Vec::new(),
             notes: Vec::new(),
         },
@@ -257,11 +257,13 @@ fn build_explanation(
         notes.extend(describe_disagreement(result, own));
         notes.extend(list_remarks(result, &layers, trace.is_some()));
         told.explanation.programs.push(ProgramExplanation {
-            program: result.title(),
-            filesystem: result.filesystem.clone(),
-            drive_count: result.drives,
+            program: result.display_title(),
+            filesystem: result.filesystem_type.clone(),
+            drive_count: result.drive_count,
             verdict_sentences: write_storage_verdict(&account, repetition),
-            accounted_cpu: Some(Nanoseconds(repetition.total(|worker| worker.cpu.0))),
+            accounted_cpu: Some(Nanoseconds(
+                repetition.sum_over_workers(|worker| worker.cpu_time.0),
+            )),
             time_account: account,
             unwritten_share: None,
             counterfactuals: Vec::new(),
@@ -269,14 +271,14 @@ fn build_explanation(
         });
         told.work_amounts.push(WorkAmount {
             size_bytes: result.size_bytes,
-            request_count: repetition.total(|worker| worker.calls),
+            request_count: repetition.sum_over_workers(|worker| worker.call_count),
         });
         told.traces.push(trace);
     }
     if told.explanation.programs.is_empty() {
         return Err(LaboratoryError::Request(format!(
             "run {} has no kept repetition, so there is nothing to explain: `diskperf show {}` prints what is stored",
-            run.id, run.id
+            run.run_id, run.run_id
         )));
     }
     notes.extend(run.notes.iter().cloned());
@@ -298,9 +300,9 @@ fn find_complete_trace<'r>(
 ) -> impl Iterator<Item = (&'r Repetition, &'r BlockTrace)> {
     let pairs = result.repetitions.iter().zip(traces);
     pairs
-        .filter(|(repetition, _)| !repetition.discarded)
+        .filter(|(repetition, _)| !repetition.is_discarded)
         .filter_map(|(repetition, trace)| Some((repetition, trace.as_ref()?)))
-        .filter(|(_, trace)| trace.lost_events == 0)
+        .filter(|(_, trace)| trace.lost_event_count == 0)
 }
 
 /// Returns the account of the median repetition, by the judged quantity. Only repetitions count
@@ -320,7 +322,7 @@ fn find_watched_repetition<'r>(
     });
     let (repetition, block) = kept.get(kept.len().checked_sub(1)? / 2)?;
     let mut account = observed::build_account(block)?;
-    let calls = repetition.total(|worker| worker.calls);
+    let calls = repetition.sum_over_workers(|worker| worker.call_count);
     match stored::find_layers_of_result(result, layers) {
         Some(parts) => processor::divide_by_layers(&mut account, parts, calls),
         None => processor::divide_cpu_time(&mut account, result),
@@ -331,16 +333,16 @@ fn find_watched_repetition<'r>(
 /// Returns a note on trace events that the kernel had no space for; `None` if it lost none.
 fn describe_lost_events(result: &ProgramResult, traces: &[Option<BlockTrace>]) -> Option<String> {
     let pairs = result.repetitions.iter().zip(traces);
-    let kept = pairs.filter(|(repetition, _)| !repetition.discarded);
+    let kept = pairs.filter(|(repetition, _)| !repetition.is_discarded);
     let traces: Vec<&BlockTrace> = kept.filter_map(|(_, trace)| trace.as_ref()).collect();
-    let losing = traces.iter().filter(|trace| trace.lost_events > 0);
+    let losing = traces.iter().filter(|trace| trace.lost_event_count > 0);
     let (count, events) = losing.fold((0, 0), |(count, events), trace| {
-        (count + 1, events + trace.lost_events)
+        (count + 1, events + trace.lost_event_count)
     });
     (count > 0).then(|| {
         format!(
             "{}: {count} of {} repetitions lost {events} events because the buffer was full, and are explained without events; use a smaller --size",
-            result.title(),
+            result.display_title(),
             traces.len()
         )
     })
@@ -363,7 +365,7 @@ fn describe_disagreement(result: &ProgramResult, traces: &[Option<BlockTrace>]) 
     };
     Some(format!(
         "{}: not sure: in {} of {} repetitions the scheduler's events and the kernel's accounting disagree (by the events {:.0} % of the time on a processor, by the accounting {:.0} %): {without}",
-        result.title(),
+        result.display_title(),
         found.len(),
         kept.len(),
         100.0 * first.cpu_share_from_events,
@@ -385,7 +387,7 @@ fn list_remarks(
     let counters = (!watched && workers > 1).then(|| {
         format!(
             "{}: the ledger is that of the program that ended last of {}",
-            result.title(),
+            result.display_title(),
             workers
         )
     });

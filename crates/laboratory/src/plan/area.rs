@@ -26,8 +26,8 @@ pub(super) fn fit_area(
         .map(|target| choose_area_bytes(target, experiment));
     let area_bytes = areas.min().unwrap_or(0);
     let log_bytes = (area_bytes / 4).clamp(MIB, LOG_BYTES_MAX);
-    for job in suite.jobs_mut() {
-        let bytes = match job.program.is_log() {
+    for job in suite.iter_jobs_mut() {
+        let bytes = match job.program.appends_log() {
             true => log_bytes,
             false => area_bytes.max(job.program.call_bytes()),
         };
@@ -47,15 +47,15 @@ pub(super) fn fit_area(
 /// Returns the area on a target in whole mebibytes: the requested size, or a share of the available
 /// space.
 fn choose_area_bytes(target: &StorageTarget, experiment: &Experiment) -> u64 {
-    let there_bytes = match (target.medium, &experiment.fresh) {
+    let there_bytes = match (target.medium, &experiment.fresh_filesystem) {
         (Medium::Device | Medium::File, _) => target.free_bytes(),
         // Half of the image's space is for others' files.
         (Medium::Directory, Some(_)) => target.pilot_bytes().min(GIB) / 4,
         (Medium::Directory, None) => target.pilot_bytes().min(AREA_BYTES_MAX),
     };
-    let bytes = match experiment.size {
-        SizeChoice::Bytes(bytes) if target.medium == Medium::Directory => bytes,
-        SizeChoice::Bytes(_) | SizeChoice::Auto => there_bytes,
+    let bytes = match experiment.size_choice {
+        SizeChoice::SizeBytes(bytes) if target.medium == Medium::Directory => bytes,
+        SizeChoice::SizeBytes(_) | SizeChoice::AutomaticSize => there_bytes,
     };
     // For a size that no disk has there is no room, which is said where that is looked at.
     round_up_to_mib(bytes).min(ADDRESS_BYTES_MAX)

@@ -2,7 +2,7 @@
 
 use super::{HostPlan, describe_drives, format_repetitions, format_title, ground};
 use crate::target::StorageTarget;
-use diskperf_battery::{Job, Medium};
+use diskperf_battery::{Medium, SuiteJob};
 use diskperf_models::plan::{job_file, replay};
 use diskperf_models::rig::spare_repetitions;
 use diskperf_timeline::units::{GIB, MIB, format_size};
@@ -32,7 +32,7 @@ impl HostPlan {
         for spec in &self.fresh_filesystems {
             text += &format!(
                 "  a fresh {} with blocks of {} bytes on an image file, mounted for this process alone\n",
-                spec.kind, spec.block_bytes
+                spec.filesystem_kind, spec.block_bytes
             );
         }
         if let Workload::JobFile(file) = &self.experiment.workload {
@@ -41,12 +41,18 @@ impl HostPlan {
         if let Workload::Replay(of) = &self.experiment.workload {
             text += &replay::describe_replay(of);
         }
-        for job in self.suite.jobs().filter(|job| job.name.is_none()) {
+        for job in self.suite.iter_jobs().filter(|job| job.job_name.is_none()) {
             let (runs, again) = self.repetition_range(job);
-            let size = match (job.own_bytes(), job.program.lasts(), self.experiment.size) {
-                (Some(bytes), ..) | (None, None, SizeChoice::Bytes(bytes)) => format_size(bytes),
-                (None, Some(lasts), _) => format_duration(lasts, job.program.drains()),
-                (None, None, SizeChoice::Auto) => "size found by a pilot".to_owned(),
+            let size = match (
+                job.own_size_bytes(),
+                job.program.duration_max(),
+                self.experiment.size_choice,
+            ) {
+                (Some(bytes), ..) | (None, None, SizeChoice::SizeBytes(bytes)) => {
+                    format_size(bytes)
+                }
+                (None, Some(lasts), _) => format_duration(lasts, job.program.drain_time_max()),
+                (None, None, SizeChoice::AutomaticSize) => "size found by a pilot".to_owned(),
             };
             let again = match again {
                 0 => String::new(),
@@ -108,14 +114,14 @@ fn format_duration(lasts: Nanoseconds, drains: Nanoseconds) -> String {
 }
 
 impl HostPlan {
-    fn repetition_range(&self, job: &Job) -> (u32, u32) {
-        let protocol = self.suite.protocol_of(job);
+    fn repetition_range(&self, job: &SuiteJob) -> (u32, u32) {
+        let protocol = self.suite.protocol_of_job(job);
         let again = if self.repeats_disturbed {
             spare_repetitions(&protocol)
         } else {
             0
         };
-        (protocol.repetitions, again)
+        (protocol.repetition_count, again)
     }
 
     fn planned_work(&self) -> PlannedWork {
@@ -123,24 +129,30 @@ impl HostPlan {
         let mut work = PlannedWork::default();
         // Programs that name the same files share them.
         let mut files: BTreeMap<(&str, &str), (u64, u64)> = BTreeMap::new();
-        for job in self.suite.jobs() {
+        for job in self.suite.iter_jobs() {
             let program = &job.program;
             let (runs, again) = self.repetition_range(job);
             let runs = u64::from(runs + again);
-            let (least_bytes, most_bytes) = match (job.own_bytes(), self.experiment.size) {
-                (Some(bytes), _) | (None, SizeChoice::Bytes(bytes)) => (bytes, bytes),
-                (None, SizeChoice::Auto) => (self.size_bytes_min(job), program.sizes_bytes().1),
-            };
+            let (least_bytes, most_bytes) =
+                match (job.own_size_bytes(), self.experiment.size_choice) {
+                    (Some(bytes), _) | (None, SizeChoice::SizeBytes(bytes)) => (bytes, bytes),
+                    (None, SizeChoice::AutomaticSize) => (
+                        self.size_bytes_min(job),
+                        program.default_size_bytes_range().1,
+                    ),
+                };
             if self.targets[0].medium == Medium::Directory {
-                let (least, most) = files.entry(job.files(Medium::Directory)).or_default();
+                let (least, most) = files
+                    .entry(job.file_set_of_medium(Medium::Directory))
+                    .or_default();
                 *least = program.prepared_bytes(least_bytes).max(*least);
                 *most = program.prepared_bytes(most_bytes).max(*most);
             }
             let all = |bytes: u64| bytes.saturating_mul(runs).saturating_mul(times);
-            let moved = most_bytes.saturating_mul(u64::from(program.workers()));
+            let moved = most_bytes.saturating_mul(u64::from(program.worker_count()));
             work.moved_bytes = work.moved_bytes.saturating_add(all(moved));
-            match program.lasts() {
-                Some(lasts) if program.writes() && program.replay().is_none() => {
+            match program.duration_max() {
+                Some(lasts) if program.writes_target() && program.replay().is_none() => {
                     work.durable_write_s += (runs * times) as f64 * lasts.seconds();
                 }
                 _ => {
@@ -149,16 +161,16 @@ impl HostPlan {
                 }
             }
             work.repetition_count += runs * times;
-            if let Some(lasts) = program.lasts() {
+            if let Some(lasts) = program.duration_max() {
                 work.timed_repetition_count += runs * times;
                 work.timed_s += (runs * times) as f64 * lasts.seconds();
-                work.drain_s += (runs * times) as f64 * program.drains().seconds();
-            } else if let (Some(per_s), SizeChoice::Bytes(_)) =
-                (program.offered_bytes_per_s(), self.experiment.size)
+                work.drain_s += (runs * times) as f64 * program.drain_time_max().seconds();
+            } else if let (Some(per_s), SizeChoice::SizeBytes(_)) =
+                (program.offered_bytes_per_s(), self.experiment.size_choice)
             {
                 work.arrival_s += (runs * times) as f64 * most_bytes as f64 / per_s as f64;
             }
-            work.separate_s += (runs * times) as f64 * program.last_start().seconds();
+            work.separate_s += (runs * times) as f64 * program.last_start_offset().seconds();
         }
         for (least, most) in files.into_values() {
             let all = |bytes: u64| bytes.saturating_mul(times);
@@ -197,10 +209,10 @@ impl PlannedWork {
             ),
             false => String::new(),
         };
-        match plan.experiment.size {
+        match plan.experiment.size_choice {
             // What a pilot finds takes about as long again to make and to sync; areas
             // have a size of their own.
-            SizeChoice::Auto if !plan.is_size_given() => {
+            SizeChoice::AutomaticSize if !plan.is_size_given() => {
                 let piloted = (self.repetition_count - self.timed_repetition_count) as f64;
                 let timed = 1.5 * piloted + self.timed_s + self.separate_s;
                 let made = self.prepared_bytes_min;
@@ -211,7 +223,7 @@ impl PlannedWork {
                     format_size(made)
                 )
             }
-            SizeChoice::Auto | SizeChoice::Bytes(_) => {
+            SizeChoice::AutomaticSize | SizeChoice::SizeBytes(_) => {
                 // What was written is synced.
                 let bytes = [self.moved_bytes, self.written_bytes, self.prepared_bytes];
                 let bytes = bytes.into_iter().fold(0, u64::saturating_add);

@@ -16,24 +16,26 @@ pub(super) fn choose_direct(
 ) -> Vec<String> {
     let mut found: Vec<(String, Vec<String>)> = Vec::new();
     // A fresh file system has O_DIRECT, whatever the directory of its image has.
-    let asked = targets.iter().filter(|_| experiment.fresh.is_none());
-    for job in suite.jobs_mut() {
-        if !job.program.leaves_direct_open() {
+    let asked = targets
+        .iter()
+        .filter(|_| experiment.fresh_filesystem.is_none());
+    for job in suite.iter_jobs_mut() {
+        if !job.program.is_direct_unset() {
             continue;
         }
         if requests_cache_mode(experiment) {
-            job.program.choose_direct(false);
+            job.program.set_direct_if_unset(false);
             continue;
         }
-        let size_bytes = match experiment.size {
-            SizeChoice::Bytes(size_bytes) => size_bytes,
-            SizeChoice::Auto => job.program.sizes_bytes().0,
+        let size_bytes = match experiment.size_choice {
+            SizeChoice::SizeBytes(size_bytes) => size_bytes,
+            SizeChoice::AutomaticSize => job.program.default_size_bytes_range().0,
         };
         let unit_bytes = job.program.unit_bytes(size_bytes);
         let obstacle = asked
             .clone()
             .find_map(|target| target.find_direct_obstacle(unit_bytes));
-        job.program.choose_direct(obstacle.is_none());
+        job.program.set_direct_if_unset(obstacle.is_none());
         if let Some(why) = obstacle {
             match found.iter_mut().find(|(known, _)| *known == why) {
                 Some((_, titles)) => titles.push(format_title(job)),
@@ -41,7 +43,7 @@ pub(super) fn choose_direct(
             }
         }
     }
-    let jobs = suite.jobs().count();
+    let jobs = suite.iter_jobs().count();
     let note = |(why, titles): (String, Vec<String>)| {
         let what = match titles.len() == jobs {
             true => "all goes".to_owned(),

@@ -6,8 +6,8 @@ use crate::clean::list_settings_left;
 use crate::files::HostFiles;
 use crate::target::StorageTarget;
 use diskperf_analysis::statistics::separate::VERDICT_REPETITION_COUNT_MIN;
-use diskperf_battery::suite::Needs;
-use diskperf_battery::{Job, Medium, Suite};
+use diskperf_battery::suite::TargetNeeds;
+use diskperf_battery::{Medium, Suite, SuiteJob};
 use diskperf_models::LaboratoryError;
 use diskperf_models::plan::bare_names::BareNames;
 use diskperf_models::plan::workload::{
@@ -16,7 +16,7 @@ use diskperf_models::plan::workload::{
 use diskperf_models::plan::{NO_EMPTY_DEVICE_MESSAGE, job_file, remove_steps, total_file_bytes};
 use diskperf_system::host::fresh::FreshSpec;
 use diskperf_system::host::{ReadAhead, is_root};
-use diskperf_timeline::{CacheMode, Experiment, SizeChoice, Statistic, Workload};
+use diskperf_timeline::{CacheMode, Experiment, SizeChoice, SummaryStatistic, Workload};
 
 /// Plan of one run on real storage.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ pub(super) fn plan(
 ) -> Result<Vec<HostPlan>, LaboratoryError> {
     check_rights(experiment)?;
     check_destroyed(experiment)?;
-    if experiment.drives.is_some() {
+    if experiment.drive_count.is_some() {
         return Err(LaboratoryError::request(
             "--drives applies to modelled systems, which list their drives: on real storage, give each with --on, and --together",
         ));
@@ -62,7 +62,7 @@ pub(super) fn plan(
         .iter()
         .map(|path| StorageTarget::inspect(path, experiment))
         .collect::<Result<Vec<_>, _>>()?;
-    if experiment.together {
+    if experiment.runs_targets_together {
         check_together(&targets)?;
         return Ok(vec![plan_run(experiment, targets)?]);
     }
@@ -76,12 +76,12 @@ fn check_rights(experiment: &Experiment) -> Result<(), LaboratoryError> {
     if is_root() {
         return Ok(());
     }
-    if experiment.fresh.is_some() {
+    if experiment.fresh_filesystem.is_some() {
         return Err(LaboratoryError::request(
             "--fresh needs root, since it makes and mounts a file system: use sudo, or omit `--fresh`: `diskperf run` then measures the existing file system of the directory",
         ));
     }
-    if experiment.drop_all_caches {
+    if experiment.drops_all_caches {
         return Err(LaboratoryError::request(
             "--drop-caches needs root, since it drops the caches of the whole machine: use sudo, or omit it: diskperf always drops the pages of its own files",
         ));
@@ -144,7 +144,7 @@ fn plan_run(
             let ground = ground::job_file_ground(&targets);
             job_file::build_suite(text, (&ground, &HostFiles), experiment)?
         }
-        Workload::Replay(of) => ground::replay_ground(of, &targets, experiment.cache)?,
+        Workload::Replay(of) => ground::replay_ground(of, &targets, experiment.cache_mode)?,
         workload => (build_suite(workload, medium, &HostFiles)?, Vec::new()),
     };
     let settings = BareNames::from_programs(&suite).complete_settings(&experiment.settings)?;
@@ -153,8 +153,8 @@ fn plan_run(
         ..experiment.clone()
     };
     check_program_settings(&experiment.settings)?;
-    let until_steady = experiment.until_steady.is_some();
-    let repetitions = experiment.repetitions.filter(|_| !until_steady);
+    let until_steady = experiment.steady_rule.is_some();
+    let repetitions = experiment.repetition_count.filter(|_| !until_steady);
     let discarded = describe_discarded(&suite, repetitions);
     let mut fitted = area::fit_area(&mut suite, (&targets, experiment));
     fitted.extend(diskperf_models::plan::area::fit_rounds(
@@ -164,7 +164,7 @@ fn plan_run(
     let mut suite = with_stated_options(suite, experiment)?;
     fitted.extend(direct::choose_direct(&mut suite, &targets, experiment));
     // One statistic on real storage: what a table prints is what a comparison is of.
-    suite.protocol.statistic = Statistic::Median;
+    suite.default_protocol.statistic = SummaryStatistic::Median;
     let typed = targets
         .iter()
         .map(|target| target.typed_path.clone())
@@ -175,11 +175,11 @@ fn plan_run(
     notes.extend(fitted);
     notes.extend(told);
     let mut own = experiment_of_run(experiment, typed, &suite);
-    own.cache = diskperf_models::plan::direct::cache_mode_of_run(&suite, own.cache);
+    own.cache_mode = diskperf_models::plan::direct::cache_mode_of_run(&suite, own.cache_mode);
     let mut plan = HostPlan {
         fresh_filesystems: plan_fresh_filesystems(experiment, &suite, medium)?,
         other_target: experiment
-            .other
+            .second_target
             .as_deref()
             .map(|path| find_other_target(path, experiment))
             .transpose()?,
@@ -204,9 +204,9 @@ fn plan_run(
 /// needs, even if the repetitions agree. The programs of a suite would take minutes.
 fn set_verdict_repetitions(suite: &mut Suite, experiment: &Experiment) {
     let is_kept = matches!(experiment.workload, Workload::Steps { .. });
-    let protocol = &mut suite.protocol;
+    let protocol = &mut suite.default_protocol;
     if !is_kept && protocol.stop_below_share.take().is_some() {
-        protocol.repetitions = VERDICT_REPETITION_COUNT_MIN as u32 + protocol.discarded;
+        protocol.repetition_count = VERDICT_REPETITION_COUNT_MIN as u32 + protocol.discarded_count;
     }
 }
 
@@ -217,7 +217,7 @@ fn plan_fresh_filesystems(
     suite: &Suite,
     medium: Medium,
 ) -> Result<Vec<FreshSpec>, LaboratoryError> {
-    let Some(text) = &experiment.fresh else {
+    let Some(text) = &experiment.fresh_filesystem else {
         return Ok(Vec::new());
     };
     let spec: FreshSpec = text.parse().map_err(LaboratoryError::request)?;
@@ -232,7 +232,7 @@ fn plan_fresh_filesystems(
         return Ok(vec![spec]);
     }
     // The largest blocks first, then the smallest.
-    let sizes = spec.kind.block_sizes();
+    let sizes = spec.filesystem_kind.block_sizes();
     let (largest, smallest) = (sizes.iter().max().copied(), sizes.iter().min().copied());
     let mut wanted: Vec<u64> = largest.into_iter().chain(smallest).collect();
     wanted.dedup();
@@ -261,7 +261,7 @@ fn find_other_target(
 
 /// Returns a note if "another file system" is in fact the same one.
 fn describe_shared_filesystem(experiment: &Experiment) -> Vec<String> {
-    let other = experiment.other.as_deref().into_iter();
+    let other = experiment.second_target.as_deref().into_iter();
     let same = other.flat_map(|other| {
         let targets = experiment.targets.iter();
         targets
@@ -279,44 +279,46 @@ fn describe_shared_filesystem(experiment: &Experiment) -> Vec<String> {
 
 impl HostPlan {
     /// Returns the reason why a job cannot run on this target; `None` if it can.
-    fn find_obstacle(&self, job: &Job) -> Option<String> {
+    fn find_obstacle(&self, job: &SuiteJob) -> Option<String> {
         let target = &self.targets[0];
         let name = target.name();
-        match job.needs(target.medium) {
-            Needs::OtherMedium if job.program.is_of_block_null() => {
+        match job.target_needs(target.medium) {
+            TargetNeeds::MediumOfOtherKind if job.program.reads_block_null() => {
                 Some(NO_EMPTY_DEVICE_MESSAGE.to_owned())
             }
-            Needs::OtherMedium => Some(match target.medium {
+            TargetNeeds::MediumOfOtherKind => Some(match target.medium {
                 Medium::Device => format!("it reads a file, and {name} is a device"),
                 Medium::Directory | Medium::File => {
                     format!("it reads a block device, and {name} is none: give one with --on")
                 }
             }),
-            Needs::OtherFilesystem if self.other_target.is_none() => Some(
+            TargetNeeds::SecondFilesystem if self.other_target.is_none() => Some(
                 "it copies to another file system: name a directory there with --other DIR"
                     .to_owned(),
             ),
-            Needs::Writing => {
+            TargetNeeds::WritableTarget => {
                 let target = self.targets.iter().find(|target| !target.is_writable());
                 target
                     .map(StorageTarget::describe_write_refusal)
                     .or_else(|| self.find_direct_obstacle(job))
             }
-            Needs::OtherFilesystem | Needs::Nothing => self.find_direct_obstacle(job),
+            TargetNeeds::SecondFilesystem | TargetNeeds::NoSpecialTarget => {
+                self.find_direct_obstacle(job)
+            }
         }
     }
 
     /// Returns the reason why a job's O_DIRECT calls cannot work here; `None` if they can or it
     /// makes none. A fresh file system is tested when its files are opened.
-    fn find_direct_obstacle(&self, job: &Job) -> Option<String> {
-        if job.program.cache_mode(self.experiment.cache) != CacheMode::Direct
-            || !job.program.touches_target()
+    fn find_direct_obstacle(&self, job: &SuiteJob) -> Option<String> {
+        if job.program.cache_mode_for(self.experiment.cache_mode) != CacheMode::Direct
+            || !job.program.accesses_target()
         {
             return None;
         }
-        let size_bytes = match self.experiment.size {
-            SizeChoice::Bytes(size_bytes) => size_bytes,
-            SizeChoice::Auto => self.size_bytes_min(job),
+        let size_bytes = match self.experiment.size_choice {
+            SizeChoice::SizeBytes(size_bytes) => size_bytes,
+            SizeChoice::AutomaticSize => self.size_bytes_min(job),
         };
         let unit_bytes = job.program.unit_bytes(size_bytes);
         let targets = self
@@ -326,19 +328,24 @@ impl HostPlan {
         let other = self
             .other_target
             .iter()
-            .filter(|_| job.program.needs_other());
+            .filter(|_| job.program.needs_second_target());
         targets
             .chain(other)
             .find_map(|target| target.find_direct_obstacle(unit_bytes))
     }
 
     fn check_precondition(&self) -> Result<(), LaboratoryError> {
-        let Some(job) = self.suite.jobs().find(|job| job.area_times.is_some()) else {
+        let Some(job) = self
+            .suite
+            .iter_jobs()
+            .find(|job| job.area_pass_count.is_some())
+        else {
             return Ok(());
         };
         let mut targets = self.targets.iter();
-        let kept = targets
-            .find(|target| job.needs(target.medium) == Needs::Writing && !target.is_writable());
+        let kept = targets.find(|target| {
+            job.target_needs(target.medium) == TargetNeeds::WritableTarget && !target.is_writable()
+        });
         match kept {
             None => Ok(()),
             Some(target) => Err(LaboratoryError::Request(format!(
@@ -353,7 +360,7 @@ impl HostPlan {
     /// must run.
     fn remove_impossible_jobs(&mut self) -> Result<(), LaboratoryError> {
         let (name, steps) = (self.suite.name.clone(), self.suite.steps.clone());
-        let obstacle = |job: &Job| self.find_obstacle(job);
+        let obstacle = |job: &SuiteJob| self.find_obstacle(job);
         let (kept, left_out) = remove_steps((&name, &self.target_name()), steps, obstacle)?;
         self.suite.steps = kept;
         self.notes.extend(left_out);
@@ -367,7 +374,7 @@ impl HostPlan {
         }
         let known: Vec<_> = self
             .suite
-            .jobs()
+            .iter_jobs()
             .map(|job| job.program.parameter_values())
             .collect();
         let has = |name: &&str| known.iter().any(|values| values.contains_key(*name));
@@ -382,12 +389,15 @@ impl HostPlan {
     }
 
     fn check_sizes(&self) -> Result<(), LaboratoryError> {
-        for job in self.suite.jobs() {
-            match self.experiment.size {
-                SizeChoice::Bytes(size_bytes) => {
-                    job.program.check(job.own_bytes().unwrap_or(size_bytes))?;
+        for job in self.suite.iter_jobs() {
+            match self.experiment.size_choice {
+                SizeChoice::SizeBytes(size_bytes) => {
+                    job.program
+                        .check_parameters(job.own_size_bytes().unwrap_or(size_bytes))?;
                 }
-                SizeChoice::Auto => job.program.check(self.size_bytes_min(job))?,
+                SizeChoice::AutomaticSize => {
+                    job.program.check_parameters(self.size_bytes_min(job))?
+                }
             }
         }
         Ok(())
@@ -409,15 +419,15 @@ impl HostPlan {
     fn check_free_space(&self) -> Result<(), LaboratoryError> {
         let remedy = &self.describe_space_remedy();
         for target in &self.targets {
-            match self.experiment.size {
-                SizeChoice::Bytes(size_bytes) => {
+            match self.experiment.size_choice {
+                SizeChoice::SizeBytes(size_bytes) => {
                     target.check_space(self.total_file_bytes(size_bytes), remedy)?;
                 }
-                SizeChoice::Auto if self.is_size_given() => {
+                SizeChoice::AutomaticSize if self.is_size_given() => {
                     target.check_space(self.total_file_bytes(0), remedy)?;
                 }
-                SizeChoice::Auto => {
-                    let jobs = self.suite.jobs();
+                SizeChoice::AutomaticSize => {
+                    let jobs = self.suite.iter_jobs();
                     let smallest = jobs
                         .map(|job| job.program.file_bytes(self.size_bytes_min(job)))
                         .max();
@@ -430,14 +440,14 @@ impl HostPlan {
 
     /// Reports whether all jobs set the amount that they transfer.
     pub(crate) fn is_size_given(&self) -> bool {
-        self.suite.jobs().all(|job| job.size_bytes.is_some())
+        self.suite.iter_jobs().all(|job| job.size_bytes.is_some())
     }
 
     /// Returns the bytes that all files of the suite take on each target. Programs that name the
     /// same file share it; files of other programs lie beside it until the end.
     pub(crate) fn total_file_bytes(&self, size_bytes: u64) -> u64 {
         let medium = self.targets[0].medium;
-        total_file_bytes(self.suite.jobs(), medium, |job| {
+        total_file_bytes(self.suite.iter_jobs(), medium, |job| {
             let size_bytes = job.size_bytes.unwrap_or(size_bytes);
             let program = &job.program;
             (program.file_name(), program.file_bytes(size_bytes))
@@ -446,8 +456,8 @@ impl HostPlan {
 
     /// Returns the smallest amount that a job transfers if a pilot finds its size: 8 MB in whole
     /// calls, or less on a smaller file or device.
-    pub(crate) fn size_bytes_min(&self, job: &Job) -> u64 {
-        if let Some(size_bytes) = job.own_bytes() {
+    pub(crate) fn size_bytes_min(&self, job: &SuiteJob) -> u64 {
+        if let Some(size_bytes) = job.own_size_bytes() {
             return size_bytes;
         }
         let call_bytes = job.program.call_bytes();
@@ -459,7 +469,7 @@ impl HostPlan {
             .map(StorageTarget::free_bytes)
             .min()
             .unwrap_or(u64::MAX);
-        let (mut wanted, _) = job.program.sizes_bytes();
+        let (mut wanted, _) = job.program.default_size_bytes_range();
         while wanted > call_bytes && job.program.file_bytes(wanted) > room_bytes {
             wanted /= 2;
         }

@@ -16,7 +16,7 @@ impl SideFile {
     /// Chooses paths for the side file: beside the store or, if that cannot be written, in the
     /// current directory or the one for temporary files.
     pub(super) fn for_run(run: &Run, store: Option<&Path>) -> Self {
-        let name = format!("diskperf-run-{}.json", run.id);
+        let name = format!("diskperf-run-{}.json", run.run_id);
         let beside = store.and_then(Path::parent).map(Path::to_owned);
         let folders = beside
             .into_iter()

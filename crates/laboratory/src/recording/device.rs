@@ -4,10 +4,12 @@
 use super::{RecordingDestination, TraceWriter, write_error};
 use diskperf_analysis::recorded::RecordingSummary;
 use diskperf_models::LaboratoryError;
-use diskperf_system::host::block_events::{BlockEventsError, BlockStream, Listened, POLL_EVERY};
+use diskperf_system::host::block_events::{
+    BlockEventsError, BlockRequestStream, POLL_INTERVAL, RecordedDisk,
+};
 use diskperf_system::host::device::BlockDevice;
 use diskperf_system::host::process_cpu_time;
-use diskperf_timeline::{Nanoseconds, printable_line};
+use diskperf_timeline::{Nanoseconds, escape_unprintable_line};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +28,7 @@ pub struct RecordRequest {
 pub struct ReadyRecording {
     request: RecordRequest,
     destination: RecordingDestination,
-    block_stream: BlockStream,
+    block_stream: BlockRequestStream,
     device_names: Vec<String>,
     notes: Vec<String>,
 }
@@ -47,10 +49,10 @@ impl ReadyRecording {
         let place = RecordingDestination::open_anywhere(output, force)?;
         let (listened, mut notes) = list_listened_devices(&asked.target)?;
         let names = listened.iter().map(|(name, _)| name.clone()).collect();
-        let disks: Vec<Listened> = listened.into_iter().map(|(_, one)| one).collect();
+        let disks: Vec<RecordedDisk> = listened.into_iter().map(|(_, one)| one).collect();
         notes.extend(describe_self_recording(output, &disks));
-        let stream =
-            BlockStream::of(&disks).map_err(|error| stream_error(&asked.target, &error))?;
+        let stream = BlockRequestStream::record_disks(&disks)
+            .map_err(|error| stream_error(&asked.target, &error))?;
         Ok(Self {
             request: asked,
             destination: place,
@@ -81,7 +83,7 @@ impl ReadyRecording {
         };
         let mut trace = self.destination.begin_trace()?;
         let began_cpu = process_cpu_time();
-        let at = stream.begin().map_err(LaboratoryError::work)?;
+        let at = stream.begin_recording().map_err(LaboratoryError::work)?;
         let began = Instant::now();
         let write = |error| write_error(&path, &error);
         trace.write_head(&so_far, at).map_err(write)?;
@@ -93,10 +95,10 @@ impl ReadyRecording {
                 .map(|lasts| lasts.saturating_sub(began.elapsed()));
             so_far.is_interrupted = stop.load(Ordering::Relaxed);
             if so_far.is_interrupted || left.is_some_and(|left| left.is_zero()) {
-                break stream.end(&mut events);
+                break stream.end_recording(&mut events);
             }
-            std::thread::sleep(left.map_or(POLL_EVERY, |left| left.min(POLL_EVERY)));
-            if let Err(error) = stream.poll(&mut events) {
+            std::thread::sleep(left.map_or(POLL_INTERVAL, |left| left.min(POLL_INTERVAL)));
+            if let Err(error) = stream.poll_events(&mut events) {
                 break Err(error);
             }
             trace.write_events(&events).map_err(write)?;
@@ -114,7 +116,7 @@ impl ReadyRecording {
         let lost = so_far.describe_lost_events();
         so_far.notes.extend(lost);
         let outcome = outcome.and_then(|at| {
-            stream.close()?;
+            stream.remove_instance()?;
             Ok(at)
         });
         match outcome {
@@ -150,7 +152,7 @@ impl TraceWriter {
     }
 }
 
-type NamedListener = (String, Listened);
+type NamedListener = (String, RecordedDisk);
 
 fn list_listened_devices(
     target: &Path,
@@ -164,7 +166,13 @@ fn list_listened_devices(
     let whole = |disks: Vec<BlockDevice>| -> Vec<NamedListener> {
         let of = |disk: BlockDevice| {
             let sectors = None;
-            (disk.name().to_owned(), Listened { disk, sectors })
+            (
+                disk.name().to_owned(),
+                RecordedDisk {
+                    disk,
+                    partition_sectors: sectors,
+                },
+            )
         };
         disks.into_iter().map(of).collect()
     };
@@ -177,7 +185,7 @@ fn list_listened_devices(
         )
     };
     if !status.file_type().is_block_device() {
-        let disks = BlockDevice::queues_under(target).map_err(LaboratoryError::request)?;
+        let disks = BlockDevice::request_queues_under(target).map_err(LaboratoryError::request)?;
         let found = whole(disks);
         if found.is_empty() {
             return Err(LaboratoryError::Request(format!(
@@ -195,13 +203,26 @@ fn list_listened_devices(
     {
         let sectors = Some((first, device.size_bytes() / 512));
         let name = device.name().to_owned();
-        return Ok((vec![(name, Listened { disk, sectors })], Vec::new()));
+        return Ok((
+            vec![(
+                name,
+                RecordedDisk {
+                    disk,
+                    partition_sectors: sectors,
+                },
+            )],
+            Vec::new(),
+        ));
     }
     if has_queue(&device) {
         return Ok((whole(vec![device]), Vec::new()));
     }
     // A device that is made of others: requests are theirs.
-    let found = whole(device.own_queues().map_err(LaboratoryError::request)?);
+    let found = whole(
+        device
+            .request_queues_of_device()
+            .map_err(LaboratoryError::request)?,
+    );
     let note = format!(
         "{} has no request queue of its own; {}",
         device.name(),
@@ -211,20 +232,20 @@ fn list_listened_devices(
 }
 
 fn has_queue(disk: &BlockDevice) -> bool {
-    disk.sysfs().join("mq").exists()
+    disk.sysfs_path().join("mq").exists()
 }
 
 /// Returns a warning if the recording is written to a disk that it records.
-fn describe_self_recording(output: &Path, listened: &[Listened]) -> Option<String> {
+fn describe_self_recording(output: &Path, listened: &[RecordedDisk]) -> Option<String> {
     let folder = match output.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    let below = BlockDevice::queues_under(folder).unwrap_or_default();
+    let below = BlockDevice::request_queues_under(folder).unwrap_or_default();
     let same = listened.iter().find(|one| below.contains(&one.disk))?;
     Some(format!(
         "the trace is written to {}, the recorded device: it contains its own writes",
-        printable_line(same.disk.name())
+        escape_unprintable_line(same.disk.name())
     ))
 }
 

@@ -19,10 +19,10 @@ impl Observer for Told {
 
 fn issued(at: u64, number: u64, offset_bytes: u64) -> DeviceEvent {
     DeviceEvent {
-        at: Nanoseconds(at),
-        step: DeviceStep::Issued(DeviceRequest {
-            number,
-            device: 0,
+        event_time: Nanoseconds(at),
+        event_step: DeviceStep::Issued(DeviceRequest {
+            request_number: number,
+            device_index: 0,
             operation: DeviceOperation::Write { fua: true },
             is_awaited: false,
             offset_bytes,
@@ -33,15 +33,15 @@ fn issued(at: u64, number: u64, offset_bytes: u64) -> DeviceEvent {
 
 fn completed(at: u64, number: u64) -> DeviceEvent {
     DeviceEvent {
-        at: Nanoseconds(at),
-        step: DeviceStep::Completed { number, errno: 0 },
+        event_time: Nanoseconds(at),
+        event_step: DeviceStep::Completed { number, errno: 0 },
     }
 }
 
 fn lost(at: u64, events: u64) -> DeviceEvent {
     DeviceEvent {
-        at: Nanoseconds(at),
-        step: DeviceStep::Lost(events),
+        event_time: Nanoseconds(at),
+        event_step: DeviceStep::EventsLost(events),
     }
 }
 
@@ -74,7 +74,7 @@ fn repeat(
     say(RecordedEvent::RecordingEnded(Nanoseconds(ends)));
     say(RecordedEvent::RequestEvents(after));
     let made = Repetition {
-        discarded,
+        is_discarded: discarded,
         ..Repetition::default()
     };
     recording.handle_event(ObserverEvent::RepetitionFinished(&[made]));

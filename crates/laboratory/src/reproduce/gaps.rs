@@ -217,18 +217,18 @@ fn build_job(asking: &ModelQueries<'_>, case: &GapCase) -> Result<ModelJob, Labo
         MODEL_SYSTEM,
         &all,
     )?);
-    let mut program = Program::named("read_files").expect("the battery has read_files");
+    let mut program = Program::from_name("read_files").expect("the battery has read_files");
     for (key, value) in [
         ("file_bytes", case.load.file_bytes),
         ("churn", case.load.churn_files),
     ] {
         program
-            .set(key, &value.to_string())
+            .set_parameter(key, &value.to_string())
             .expect("read_files has these");
     }
     Ok(ModelJob {
         protocol: Protocol {
-            repetitions: 2,
+            repetition_count: 2,
             ..THREE_REPETITIONS
         },
         ..ModelJob::from_repetitions(computer, program, case.load.size_bytes, asking.seed)

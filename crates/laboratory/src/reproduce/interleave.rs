@@ -53,8 +53,9 @@ pub(super) fn title_of_cell(cell: &PublishedCell) -> Option<String> {
 }
 
 fn list_programs() -> Vec<Program> {
-    let suite = Suite::named("interleave91", Medium::Device).expect("the battery has interleave91");
-    suite.programs().cloned().collect()
+    let suite =
+        Suite::from_name("interleave91", Medium::Device).expect("the battery has interleave91");
+    suite.iter_programs().cloned().collect()
 }
 
 /// Returns the program of a cell. The suite reads whole tracks first, then single sectors.

@@ -1,8 +1,8 @@
 //! Programs on many modelled machines in parallel, one machine on each thread.
 
 use diskperf_battery::{Medium, Program};
-use diskperf_machine::Budget;
-use diskperf_machine::specification::Specification;
+use diskperf_machine::RunBudget;
+use diskperf_machine::specification::MachineSpecification;
 use diskperf_models::LaboratoryError;
 use diskperf_models::crew::{WatchedCrew, lock_slot};
 use diskperf_models::measured::JobTask;
@@ -69,13 +69,13 @@ type JobKey = (Arc<str>, String);
 /// and programs have equal results and are run once.
 pub(crate) struct ModelWorkshop<'a> {
     crew: WatchedCrew<'a>,
-    budget: Budget,
+    budget: RunBudget,
     figures_by_key: Mutex<BTreeMap<JobKey, Vec<ModelFigures>>>,
 }
 
 impl<'a> ModelWorkshop<'a> {
     /// Creates an executor of jobs without results.
-    pub(crate) fn new(crew: WatchedCrew<'a>, budget: Budget) -> Self {
+    pub(crate) fn new(crew: WatchedCrew<'a>, budget: RunBudget) -> Self {
         Self {
             crew,
             budget,
@@ -124,7 +124,7 @@ fn job_keys(jobs: &[ModelJob]) -> Vec<JobKey> {
 impl ModelJob {
     /// Text of the machine's specification, without its name.
     fn machine_key(&self) -> Arc<str> {
-        let unnamed = Specification {
+        let unnamed = MachineSpecification {
             name: String::new(),
             ..self.computer.specification.clone()
         };
@@ -170,7 +170,7 @@ impl ModelJob {
 
     pub(crate) fn run_programs(
         &self,
-        budget: Budget,
+        budget: RunBudget,
         stop: &Arc<AtomicBool>,
     ) -> Result<Vec<ModelFigures>, LaboratoryError> {
         let usage = BenchUsage {
@@ -200,29 +200,29 @@ impl ModelJob {
         let task = JobTask {
             title: program.name(),
             program,
-            cache_mode: program.cache_mode(asked),
+            cache_mode: program.cache_mode_for(asked),
             size_bytes: self.size_bytes,
             drive_index: None,
             keeps_others_on_failure: false,
         };
         let mut before = MachineCounts::from_bench(bench);
         let mut kept = repeat_unobserved(bench, (task, self.protocol), |one| {
-            if one.discarded {
+            if one.is_discarded {
                 before = MachineCounts::from_bench(bench);
             }
             true
         })?;
-        kept.retain(|one| !one.discarded);
+        kept.retain(|one| !one.is_discarded);
         let spent = MachineCounts::from_bench(bench).since(&before);
         Ok(ModelFigures {
             kb_per_s: median_of(&kept, Repetition::kb_per_s),
-            elapsed_s: median_of(&kept, |repetition| repetition.elapsed().0 as f64 / 1e9),
+            elapsed_s: median_of(&kept, |repetition| repetition.elapsed_time().0 as f64 / 1e9),
             cpu_percent: median_of(&kept, Repetition::cpu_percent),
             user_s: median_of(&kept, |repetition| {
-                repetition.total(|worker| worker.user.0) as f64 / 1e9
+                repetition.sum_over_workers(|worker| worker.user_cpu_time.0) as f64 / 1e9
             }),
             system_s: median_of(&kept, |repetition| {
-                repetition.total(|worker| worker.system.0) as f64 / 1e9
+                repetition.sum_over_workers(|worker| worker.system_cpu_time.0) as f64 / 1e9
             }),
             request_count: spent.request_count,
             missed_revolution_count: spent.missed_revolution_count,

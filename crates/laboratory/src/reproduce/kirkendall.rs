@@ -87,9 +87,9 @@ pub(super) fn check_statements(
 }
 
 fn build_seqread((layer, call_bytes): LayerAndCallBytes) -> Result<Program, LaboratoryError> {
-    let mut program = Program::named("seqread").expect("the battery has seqread");
+    let mut program = Program::from_name("seqread").expect("the battery has seqread");
     for (key, value) in [("layer", layer), ("call_bytes", &call_bytes.to_string())] {
-        let set = program.set(key, value);
+        let set = program.set_parameter(key, value);
         set.map_err(|error| LaboratoryError::Request(error.to_string()))?;
     }
     Ok(program)

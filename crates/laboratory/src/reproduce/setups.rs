@@ -63,7 +63,7 @@ impl CellSetup {
     ) -> Result<ModelComputer, LaboratoryError> {
         let filesystem = Setting {
             path: "filesystem".to_owned(),
-            text: self.filesystem.clone(),
+            value_text: self.filesystem.clone(),
         };
         let all: Vec<Setting> = [filesystem].into_iter().chain(settings.to_vec()).collect();
         ModelComputer::read_catalogue(catalogue, &self.target, &all)
@@ -80,7 +80,7 @@ impl TablePlace {
         // `8K/1K`: the block size names the catalogue's file system.
         let filesystem = cell.filesystem.as_deref()?.split('/').next()?;
         let program = cell.test.clone()?;
-        Program::named(&program)?;
+        Program::from_name(&program)?;
         Some(Self {
             setup: CellSetup {
                 target: cell.full_target()?,
@@ -95,8 +95,8 @@ impl TablePlace {
 /// Returns the programs of the suite in the order of running, up to the last requested one. Later
 /// programs have no effect on it.
 fn list_programs(places: &[&TablePlace], setup: &CellSetup) -> Vec<Program> {
-    let suite = Suite::named("ffs83", Medium::Directory).expect("the battery has ffs83");
-    let mut programs: Vec<Program> = suite.programs().cloned().collect();
+    let suite = Suite::from_name("ffs83", Medium::Directory).expect("the battery has ffs83");
+    let mut programs: Vec<Program> = suite.iter_programs().cloned().collect();
     let asked = |program: &Program| {
         places
             .iter()
@@ -177,7 +177,7 @@ fn check_drives(computer: &ModelComputer, drives: u32) -> Result<(), LaboratoryE
 /// Returns the number of seeds that the figure of one drive is averaged over. Two drives are
 /// averaged over phases instead.
 fn choose_seed_count(computer: &ModelComputer, drives: u32) -> u32 {
-    match drives < 2 && computer.specification.loses_data() {
+    match drives < 2 && computer.specification.may_lose_data() {
         true => SEED_COUNT,
         false => 1,
     }

@@ -190,9 +190,9 @@ impl SpeckResults {
 }
 
 fn read_program(call_bytes: u64) -> Program {
-    let mut program = Program::named("read_8192").expect("the battery has read_8192");
+    let mut program = Program::from_name("read_8192").expect("the battery has read_8192");
     program
-        .set("call_bytes", &call_bytes.to_string())
+        .set_parameter("call_bytes", &call_bytes.to_string())
         .expect("it reads with any size of call");
     program
 }

@@ -257,9 +257,9 @@ impl TableRow {
             true => self.partitions[0].1 * SECTOR_BYTES,
             false => BIGFILE_BYTES,
         };
-        let mut program = Program::named("copy").expect("the battery copies");
-        program.set("destination", self.destination)?;
-        program.set("call_bytes", &call_bytes.to_string())?;
+        let mut program = Program::from_name("copy").expect("the battery copies");
+        program.set_parameter("destination", self.destination)?;
+        program.set_parameter("call_bytes", &call_bytes.to_string())?;
         Ok(ModelJob {
             has_other_volume: self.destination == "other",
             ..asking.build_job(target, &own, program, size_bytes)?
@@ -345,8 +345,8 @@ impl TimedCommand {
                 if target.contains("rimfire") {
                     own.extend(fsck_cache_settings(cell));
                 }
-                let mut program = Program::named("fsck").expect("the battery has fsck");
-                program.set("checkers", &checkers.to_string())?;
+                let mut program = Program::from_name("fsck").expect("the battery has fsck");
+                program.set_parameter("checkers", &checkers.to_string())?;
                 (program, partitions)
             }
             Self::DumpRestore { from_eagle } => {
@@ -356,9 +356,9 @@ impl TimedCommand {
                 } else {
                     own.push(build_partitions_setting(&[PARTITION_F, PARTITION_D]));
                 }
-                let program = Program::named("dump_restore");
+                let program = Program::from_name("dump_restore");
                 let mut program = program.expect("the battery has dump_restore");
-                program.set("destination", "other")?;
+                program.set_parameter("destination", "other")?;
                 (program, 1)
             }
         };

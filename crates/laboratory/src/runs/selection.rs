@@ -68,7 +68,7 @@ fn strip_trailing_slash(target: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use diskperf_timeline::{RunState, World};
+    use diskperf_timeline::{MeasuredWorld, RunState};
 
     fn heading(id: &str, suite: &str, target: &str, label: Option<&str>) -> RunHeading {
         RunHeading {
@@ -77,7 +77,7 @@ mod tests {
             suite: suite.to_owned(),
             target: target.to_owned(),
             target_paths: Vec::new(),
-            world: World::Host,
+            world: MeasuredWorld::Host,
             label: label.map(str::to_owned),
             state: RunState::Finished,
             result_count: 1,

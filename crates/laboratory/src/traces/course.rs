@@ -3,7 +3,7 @@
 
 use super::facts::{build_request, parse_round};
 use super::{OpenTrace, ReadProgress, TraceRequest};
-use diskperf_battery::replay::{Requests, Trace};
+use diskperf_battery::replay::{ReplayTrace, RequestIterator};
 use diskperf_blocktrace::TraceRecord;
 use diskperf_blocktrace::transform::{AddressScaling, SectorRounding};
 use diskperf_models::LaboratoryError;
@@ -71,8 +71,8 @@ impl TraceFiles {
     }
 }
 
-impl Trace for TraceFiles {
-    fn requests(&self) -> Requests {
+impl ReplayTrace for TraceFiles {
+    fn read_requests(&self) -> RequestIterator {
         let (sender, receiver) = sync_channel(BATCHES_AHEAD_MAX);
         let (full, is_full) = channel();
         let files = self.clone();

@@ -34,13 +34,13 @@ pub(crate) fn plan_replay(replay: &TraceReplay) -> Result<TraceReplay, Laborator
         ..replay.clone()
     };
     let held = read_facts(&reading)?;
-    if let Some(kept) = &replay.held
+    if let Some(kept) = &replay.trace_facts
         && !kept.is_same_trace(&held)
     {
         return Err(changed_error(kept, &held));
     }
     Ok(TraceReplay {
-        held: Some(held),
+        trace_facts: Some(held),
         ..reading
     })
 }
@@ -92,13 +92,13 @@ fn to_absolute_path(path: &Path) -> Result<PathBuf, LaboratoryError> {
 pub(super) fn build_request(replay: &TraceReplay) -> Result<TraceRequest, LaboratoryError> {
     let TraceReading {
         form,
-        columns,
+        column_names: columns,
         time_unit,
-        partial,
+        allows_partial: partial,
         window_ns,
-        device,
+        device_name: device,
         round_to_bytes: _,
-    } = &replay.reading;
+    } = &replay.trace_reading;
     Ok(TraceRequest {
         files: replay.files.clone(),
         read_options: ReadOptions {
@@ -127,7 +127,7 @@ fn parse_option<T: FromStr<Err = String>>(
 ///
 /// Returns an error for a sector size that no device has.
 pub(super) fn parse_round(replay: &TraceReplay) -> Result<Option<SectorRounding>, LaboratoryError> {
-    let Some(sector_bytes) = replay.reading.round_to_bytes else {
+    let Some(sector_bytes) = replay.trace_reading.round_to_bytes else {
         return Ok(None);
     };
     match SectorRounding::is_sector_size(sector_bytes) {
@@ -212,7 +212,7 @@ fn read_facts(replay: &TraceReplay) -> Result<TraceFacts, LaboratoryError> {
     let (mut found, round) = (FactsBuilder::default(), parse_round(replay)?);
     opened.for_each_request(&AtomicBool::new(false), |record, _| {
         let whole = round.map_or(*record, |round| round.apply(*record));
-        found.facts.rounded += u64::from(whole != *record);
+        found.facts.rounded_request_count += u64::from(whole != *record);
         found.add_record(&whole);
         Ok(())
     })?;
@@ -227,9 +227,9 @@ fn read_facts(replay: &TraceReplay) -> Result<TraceFacts, LaboratoryError> {
     let files = files.into_iter().map(HashedFile::finish);
     Ok(TraceFacts {
         files: files.collect::<Result<_, _>>()?,
-        form: form.name().to_owned(),
-        out_of_order: notices.out_of_order_requests,
-        is_cut: notices.is_truncated,
+        trace_format: form.name().to_owned(),
+        out_of_order_count: notices.out_of_order_requests,
+        is_truncated: notices.is_truncated,
         ..found.finish(form)
     })
 }
@@ -256,7 +256,7 @@ impl Default for OperationFacts {
         Self {
             request_count: 0,
             bytes: 0,
-            response_times: LatencyRecorder::growing(),
+            response_times: LatencyRecorder::new_growing(),
         }
     }
 }
@@ -279,35 +279,36 @@ impl FactsBuilder {
         kind.request_count += 1;
         kind.bytes = kind.bytes.saturating_add(record.length_bytes);
         if let Some(response_ns) = record.response_ns() {
-            kind.response_times.record(Nanoseconds(response_ns));
-            self.facts.completed += 1;
+            kind.response_times.record_latency(Nanoseconds(response_ns));
+            self.facts.completed_count += 1;
         }
         self.devices.insert(record.device);
         let begins_ns = *self.start_ns.get_or_insert(record.issued_ns);
         let since_ns = record.issued_ns.saturating_sub(begins_ns);
         let facts = &mut self.facts;
-        facts.lasts_ns = facts.lasts_ns.max(since_ns);
-        facts.failed += u64::from(record.errno != 0);
-        facts.fua_writes += u64::from(record.fua && record.operation == TracedOperation::Write);
+        facts.duration_ns = facts.duration_ns.max(since_ns);
+        facts.failed_count += u64::from(record.errno != 0);
+        facts.fua_write_count +=
+            u64::from(record.fua && record.operation == TracedOperation::Write);
         if record.operation == TracedOperation::Flush {
             return;
         }
-        facts.of_no_bytes += u64::from(record.length_bytes == 0);
+        facts.empty_request_count += u64::from(record.length_bytes == 0);
         match record.offset_bytes.checked_add(record.length_bytes) {
-            Some(end) => facts.highest_bytes = facts.highest_bytes.max(end),
+            Some(end) => facts.end_offset_bytes_max = facts.end_offset_bytes_max.max(end),
             None => self.is_endless = true,
         }
         match record.operation {
             TracedOperation::Read | TracedOperation::Write => {
-                facts.largest_bytes = facts.largest_bytes.max(record.length_bytes);
+                facts.transfer_bytes_max = facts.transfer_bytes_max.max(record.length_bytes);
                 // What is of no bytes is left out, wherever it lies.
                 if record.length_bytes > 0 {
                     self.alignment_bits |= record.offset_bytes | record.length_bytes;
                 }
             }
             TracedOperation::Discard => {
-                let longest = facts.longest_discard_bytes.max(record.length_bytes);
-                facts.longest_discard_bytes = longest;
+                let longest = facts.discard_bytes_max.max(record.length_bytes);
+                facts.discard_bytes_max = longest;
             }
             TracedOperation::Flush | TracedOperation::WriteZeroes => {}
         }
@@ -353,7 +354,7 @@ impl FactsBuilder {
         let moved = self.kinds.iter().map(|kind| kind.bytes);
         let moved = moved.fold(0, u64::saturating_add);
         if self.is_endless
-            || self.facts.highest_bytes > ADDRESSED_BYTES_MAX
+            || self.facts.end_offset_bytes_max > ADDRESSED_BYTES_MAX
             || moved > ADDRESSED_BYTES_MAX
         {
             return refused(
@@ -361,7 +362,7 @@ impl FactsBuilder {
                     .to_owned(),
             );
         }
-        if self.facts.lasts_ns > DURATION_NS_MAX {
+        if self.facts.duration_ns > DURATION_NS_MAX {
             return refused(
                 "the trace lasts for more than 36 years: a clock in it is wrong".to_owned(),
             );
@@ -371,9 +372,9 @@ impl FactsBuilder {
 
     fn finish(self, form: Form) -> TraceFacts {
         let kinds = self.kinds.map(|kind| TraceOperation {
-            requests: kind.request_count,
+            request_count: kind.request_count,
             bytes: kind.bytes,
-            response: kind.response_times.histogram(),
+            response_times: kind.response_times.to_histogram(),
         });
         let [read, write, flush, discard, write_zeroes] = kinds;
         let longest = UNIT_BYTES_MAX.trailing_zeros();
@@ -383,9 +384,9 @@ impl FactsBuilder {
             flush,
             discard,
             write_zeroes,
-            devices: self.devices.len() as u64,
+            device_count: self.devices.len() as u64,
             // Without `wait` version 2 of fio's logs is an order alone.
-            has_times: form != Form::FioIolog2 || self.facts.lasts_ns > 0,
+            has_times: form != Form::FioIolog2 || self.facts.duration_ns > 0,
             unit_bytes: 1 << self.alignment_bits.trailing_zeros().min(longest),
             ..self.facts
         }

@@ -3,7 +3,7 @@
 use super::ReadProgress;
 use diskperf_diagnostics::input;
 use diskperf_models::LaboratoryError;
-use diskperf_system::host::input::is_readable;
+use diskperf_system::host::input::is_input_readable;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
@@ -152,7 +152,7 @@ impl CountedFile {
 impl Read for CountedFile {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         self.check_stop()?;
-        while self.may_block && !is_readable(&self.file, STOP_POLL_INTERVAL)? {
+        while self.may_block && !is_input_readable(&self.file, STOP_POLL_INTERVAL)? {
             self.check_stop()?;
         }
         let bytes = self.file.read(buffer)?;

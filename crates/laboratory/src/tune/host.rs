@@ -18,13 +18,13 @@ use diskperf_analysis::tuning::{
     GridPoint, PointOutcome, PointVisit, ProgramFigures, SearchKind, SearchMethod, TunedParameter,
     TuningGoal, TuningResult, VisitSamples,
 };
-use diskperf_machine::{Stream, Streams};
+use diskperf_machine::{RandomStream, RandomStreams};
 use diskperf_models::LaboratoryError;
 use diskperf_models::tune::load_job_file;
 use diskperf_models::tune::over::OverOption;
 use diskperf_models::tune::point::{merge_calls, p99_of_calls_ms};
 use diskperf_models::{Observer, ObserverEvent};
-use diskperf_system::host::Clock;
+use diskperf_system::host::CallClock;
 use diskperf_timeline::units::MIB;
 use diskperf_timeline::{
     CacheMode, Experiment, ProgramResult, Repetition, Setting, SizeChoice, Workload,
@@ -91,9 +91,9 @@ pub fn tune_host(
         tuned_options: &overs,
         varied_keys: &varied,
         recorder: RunRecorder::open_for_leftovers(store),
-        size: search.experiment.size,
+        size: search.experiment.size_choice,
         device_settings: DeviceSettings::default(),
-        clock: Clock::calibrated(),
+        clock: CallClock::new_calibrated(),
         drives: None,
         leftovers: Vec::new(),
         measured_points: BTreeMap::new(),
@@ -130,7 +130,7 @@ struct TuningRounds<'a> {
     recorder: RunRecorder,
     size: SizeChoice,
     device_settings: DeviceSettings,
-    clock: Clock,
+    clock: CallClock,
     drives: Option<OpenDrives>,
     leftovers: Vec<String>,
     /// Measurements by the point's indices of values; `None` for the target with its current
@@ -161,14 +161,16 @@ impl TuningRounds<'_> {
             .collect();
         // A pilot, which also warms up.
         let first = self.measure_point(None)?;
-        self.program_titles = first.iter().map(ProgramResult::key).collect();
+        self.program_titles = first.iter().map(ProgramResult::result_key).collect();
         self.size_bytes = first.iter().map(|result| result.size_bytes).collect();
         let is_said = matches!(
             self.search.experiment.workload,
             Workload::JobFile(_) | Workload::Replay(_)
         );
-        if let (SizeChoice::Auto, [one], false) = (self.size, &self.size_bytes[..], is_said) {
-            self.size = SizeChoice::Bytes(*one);
+        if let (SizeChoice::AutomaticSize, [one], false) =
+            (self.size, &self.size_bytes[..], is_said)
+        {
+            self.size = SizeChoice::SizeBytes(*one);
         }
         let places = self
             .tuned_parameters()
@@ -179,7 +181,7 @@ impl TuningRounds<'_> {
         if self.today_point.is_none() {
             order.push(None);
         }
-        let mut random = Streams::new(self.search.experiment.seed).stream("tune");
+        let mut random = RandomStreams::new(self.search.experiment.seed).named_stream("tune");
         let rounds = self.search.repetitions as usize + 1;
         let mut done = 0;
         for round in 0..rounds {
@@ -302,8 +304,8 @@ impl TuningRounds<'_> {
                     experiment.settings.push(Setting::new(path, value));
                 }
                 VariedKey::Direct => match value == "1" {
-                    true => experiment.cache = CacheMode::Direct,
-                    false => experiment.through_cache = true,
+                    true => experiment.cache_mode = CacheMode::Direct,
+                    false => experiment.passes_cache = true,
                 },
                 VariedKey::ReadAhead => read_ahead = keys::parse_read_ahead(value)?,
                 VariedKey::Device(key) => self.device_settings.set_value(*key, value)?,
@@ -352,8 +354,8 @@ impl TuningRounds<'_> {
     fn point_experiment(&self) -> Experiment {
         Experiment {
             targets: vec![self.search.target.clone()],
-            size: self.size,
-            repetitions: Some(1),
+            size_choice: self.size,
+            repetition_count: Some(1),
             ..self.search.experiment.clone()
         }
     }
@@ -477,9 +479,9 @@ fn is_error_of_point(error: &LaboratoryError) -> bool {
     }
 }
 
-fn shuffle_points(order: &mut [Option<GridPoint>], random: &mut Stream) {
+fn shuffle_points(order: &mut [Option<GridPoint>], random: &mut RandomStream) {
     for place in (1..order.len()).rev() {
-        order.swap(place, random.below(place as u64 + 1) as usize);
+        order.swap(place, random.draw_below(place as u64 + 1) as usize);
     }
 }
 
@@ -490,7 +492,7 @@ fn sum_figures(repetitions: &[Repetition]) -> ProgramFigures {
     let rates: Vec<f64> = repetitions.iter().map(rate).collect();
     let cpu = |one: &Repetition| {
         let mib = one.payload_bytes() as f64 / MIB as f64;
-        one.total(|worker| worker.cpu.0) as f64 / 1e6 / mib
+        one.sum_over_workers(|worker| worker.cpu_time.0) as f64 / 1e6 / mib
     };
     let costs: Vec<f64> = repetitions.iter().map(cpu).collect();
     ProgramFigures {

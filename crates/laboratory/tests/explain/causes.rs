@@ -158,8 +158,8 @@ impl Bases {
 }
 
 fn took(trace: &Trace) -> f64 {
-    let ends = trace.processes.iter().map(|process| process.ended());
-    let starts = trace.processes.iter().map(|process| process.opened);
+    let ends = trace.processes.iter().map(|process| process.account_end());
+    let starts = trace.processes.iter().map(|process| process.account_start);
     let (from, until): (Nanoseconds, Nanoseconds) = (
         starts.min().unwrap_or_default(),
         ends.max().unwrap_or_default(),
@@ -195,7 +195,10 @@ fn truth(change: &Change, base: &Base, b: &Trace) -> (Option<Deadline>, bool) {
     let met = took_with_deadlines_met(&changed) - base.met_ns;
     let left = met / (took(b) - took(a));
     let missed = |trace: &Trace, deadline: Deadline| -> f64 {
-        let parts = trace.requests.iter().flat_map(|request| request.parts());
+        let parts = trace
+            .requests
+            .iter()
+            .flat_map(|request| request.stage_intervals());
         let of = parts.filter(|(stage, ..)| *stage == Stage::MissedRevolution(deadline));
         of.map(|(_, from, until)| (until.0 - from.0) as f64).sum()
     };

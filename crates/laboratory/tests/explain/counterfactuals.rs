@@ -20,7 +20,7 @@ const SYSTEMS: [(&str, &str); 6] = [
 
 fn spent(traces: &[Trace], which: impl Fn(Stage) -> bool) -> u64 {
     let requests = traces.iter().flat_map(|trace| &trace.requests);
-    let parts = requests.flat_map(|request| request.parts());
+    let parts = requests.flat_map(|request| request.stage_intervals());
     parts
         .filter(|(stage, ..)| which(*stage))
         .map(|(_, from, until)| until.0 - from.0)
@@ -39,7 +39,7 @@ fn what_is_supposed_away_is_gone() {
         for drives in [1, 2] {
             let case = Case {
                 drives,
-                size: SizeChoice::Bytes(1 << 20),
+                size: SizeChoice::SizeBytes(1 << 20),
                 ..Case::of(program, system)
             };
             let Ok(subject) = case.subject() else {
@@ -86,7 +86,7 @@ fn what_is_supposed_away_is_gone() {
 fn counterfactuals_are_ranked_and_repeatable() {
     for (system, program) in SYSTEMS {
         let case = Case {
-            size: SizeChoice::Bytes(512 << 10),
+            size: SizeChoice::SizeBytes(512 << 10),
             ..Case::of(program, system)
         };
         let subject = case.subject().expect("a system");

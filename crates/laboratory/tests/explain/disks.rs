@@ -17,7 +17,7 @@ fn gains<const N: usize>(
     changes: [&str; N],
 ) -> [f64; N] {
     let case = Case {
-        size: SizeChoice::Bytes(bytes),
+        size: SizeChoice::SizeBytes(bytes),
         cache: CacheMode::Direct,
         ..Case::of(what, system)
     };
@@ -118,8 +118,8 @@ const WRITES: &[&str] = &[
 #[track_caller]
 fn blames(what: &'static str, load: &[&str], changes: &[(&str, DrivePart)]) {
     let size = match what {
-        "sequential" => SizeChoice::Bytes(256 << 20),
-        _ => SizeChoice::Bytes(4 << 20),
+        "sequential" => SizeChoice::SizeBytes(256 << 20),
+        _ => SizeChoice::SizeBytes(4 << 20),
     };
     let case = Case {
         size,
@@ -225,7 +225,7 @@ fn streams_are_blamed_on_what_is_read_ahead_and_on_the_link() {
 #[test]
 fn at_depth_requests_have_an_account_that_names_the_queue() {
     let case = Case {
-        size: SizeChoice::Bytes(8 << 20),
+        size: SizeChoice::SizeBytes(8 << 20),
         ..Case::of("random", "bare-sata-7200")
     };
     let stop = Arc::default();
@@ -242,11 +242,11 @@ fn at_depth_requests_have_an_account_that_names_the_queue() {
     let requests = &traces[0].requests;
     let took: u64 = requests
         .iter()
-        .map(|one| one.completed().since(one.issued).0)
+        .map(|one| one.completed_at().since(one.issued_at).0)
         .sum();
     assert_eq!(response.request_count, requests.len() as u64);
-    assert_eq!(response.ledger.total().0, took);
-    let queued = response.ledger.stage(Stage::ControllerQueue);
+    assert_eq!(response.ledger.total_duration().0, took);
+    let queued = response.ledger.stage_duration(Stage::ControllerQueue);
     assert!(response.share_of_response(queued) > 0.9, "{response:?}");
     assert!((30.0..=32.0).contains(&response.in_flight_mean));
     let verdict = deep.verdict_sentences.join(" ");
@@ -285,7 +285,7 @@ fn one_write_at_a_time_has_no_queue_to_blame() {
 #[test]
 fn who_comes_first_is_served_first_and_passes_nobody_by() {
     let case = Case {
-        size: SizeChoice::Bytes(8 << 20),
+        size: SizeChoice::SizeBytes(8 << 20),
         ..Case::of("random", "bare-sata-7200")
     };
     let case = case.with(DEEP);
@@ -325,7 +325,7 @@ fn another_zone_is_no_other_drive() {
 #[test]
 fn a_change_of_head_is_not_blamed_on_the_queue() {
     let case = Case {
-        size: SizeChoice::Bytes(4 << 20),
+        size: SizeChoice::SizeBytes(4 << 20),
         ..Case::of("random", "bare-smr-5400")
     };
     let case = case.with(&["program.depth=32"]);
@@ -337,7 +337,7 @@ fn a_change_of_head_is_not_blamed_on_the_queue() {
 #[test]
 fn a_media_cache_that_is_full_is_blamed() {
     let case = Case {
-        size: SizeChoice::Bytes(2100 * 4096),
+        size: SizeChoice::SizeBytes(2100 * 4096),
         ..Case::of("random", "bare-smr-5400")
     };
     let case = case.with(&[
@@ -363,7 +363,7 @@ fn a_media_cache_that_is_full_is_blamed() {
 #[test]
 fn in_open_loop_what_arrivals_wait_before_their_issue_is_told() {
     let case = Case {
-        size: SizeChoice::Bytes(4 << 20),
+        size: SizeChoice::SizeBytes(4 << 20),
         cache: CacheMode::Direct,
         ..Case::of("random", "bare-sata-7200")
     };
@@ -381,5 +381,5 @@ fn in_open_loop_what_arrivals_wait_before_their_issue_is_told() {
     assert!(verdict.contains("from its arrival"), "{verdict}");
     let (alone, _) = of(&["program.rate_iops=200", "program.depth=1", ALONE[0]]);
     assert!(alone.before_issue_ns > Some(0.0), "{alone:?}");
-    assert_eq!(alone.ledger.stage(Stage::DriverQueue).0, 0);
+    assert_eq!(alone.ledger.stage_duration(Stage::DriverQueue).0, 0);
 }

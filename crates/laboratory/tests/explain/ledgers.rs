@@ -23,17 +23,17 @@ const PROGRAMS: [&str; 6] = [
 #[test]
 fn every_suite_on_every_system_is_accounted_for() {
     let catalogue = load_catalogue(None).expect("the catalogue");
-    let suites = Suite::all();
+    let suites = Suite::list_suites();
     let mut ran = 0;
     for system in catalogue.system_names() {
         for (suite, _) in &suites {
-            assert!(Suite::named(suite, Medium::Directory).is_some());
+            assert!(Suite::from_name(suite, Medium::Directory).is_some());
             for drives in [1, 2] {
                 let case = Case {
                     what: Some(suite),
                     system: system.clone(),
                     drives,
-                    size: SizeChoice::Bytes(256 << 10),
+                    size: SizeChoice::SizeBytes(256 << 10),
                     settings: Vec::new(),
                     cache: diskperf_timeline::CacheMode::Cold,
                 };
@@ -88,7 +88,7 @@ proptest! {
             .collect();
         let case = Case {
             drives,
-            size: SizeChoice::Bytes(256 << 10),
+            size: SizeChoice::SizeBytes(256 << 10),
             ..Case::of(program, name)
         };
         let case = case.with(&settings.iter().map(String::as_str).collect::<Vec<_>>());
@@ -109,7 +109,7 @@ fn ways_between_tracks_are_no_part_of_the_transfer() {
     let case = Case::of("read_8192", "vax780-uda50-ra81").with(&["drive.head_switch_ms=0.1"]);
     let traces = case.traces().expect("it runs");
     let switched_within = traces[0].requests.iter().filter(|request| {
-        let stages: Vec<Stage> = request.parts().map(|(stage, ..)| stage).collect();
+        let stages: Vec<Stage> = request.stage_intervals().map(|(stage, ..)| stage).collect();
         stages
             .windows(2)
             .any(|pair| pair == [Stage::MediaTransfer, Stage::HeadSwitch])
@@ -117,12 +117,12 @@ fn ways_between_tracks_are_no_part_of_the_transfer() {
     assert!(switched_within.count() > 10);
     let longest = traces[0].requests.iter().map(|request| {
         let media = request
-            .parts()
+            .stage_intervals()
             .filter(|(stage, ..)| *stage == Stage::MediaTransfer);
         let ns: u64 = media.map(|(_, from, until)| until.0 - from.0).sum();
-        ns as f64 / f64::from(request.sectors)
+        ns as f64 / f64::from(request.sector_count)
     });
-    let slots = traces[0].requests[0].on_disk().expect("a disk").slots;
+    let slots = traces[0].requests[0].disk_position().expect("a disk").slots;
     let slot = traces[0].drives[0].revolution_ns / f64::from(slots);
     let longest = longest.fold(0.0, f64::max);
     assert!(

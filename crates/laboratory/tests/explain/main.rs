@@ -32,7 +32,7 @@ impl Case {
             what: Some(what),
             system: system.to_owned(),
             drives: 1,
-            size: SizeChoice::Bytes(2 << 20),
+            size: SizeChoice::SizeBytes(2 << 20),
             settings: Vec::new(),
             cache: CacheMode::Cold,
         }
@@ -48,13 +48,13 @@ impl Case {
 
     fn subject(&self) -> Result<ExplainedSystem, LaboratoryError> {
         let experiment = Experiment {
-            workload: Workload::of(self.what.map(str::to_owned)),
+            workload: Workload::from_suite_name(self.what.map(str::to_owned)),
             targets: vec![self.system.clone().into()],
-            drives: Some(self.drives),
-            size: self.size,
+            drive_count: Some(self.drives),
+            size_choice: self.size,
             settings: parse_settings(&self.settings)?,
-            repetitions: Some(2),
-            cache: self.cache,
+            repetition_count: Some(2),
+            cache_mode: self.cache,
             ..Experiment::default()
         };
         let Some(Plan::Model(plan)) = plan(&experiment)?.pop() else {
@@ -73,11 +73,11 @@ impl Case {
         let (found, traces) = explain_system(&self.subject()?, &means(&stop, false))?;
         for program in &found.programs {
             assert_eq!(
-                program.time_account.ledger.total(),
+                program.time_account.ledger.total_duration(),
                 program.time_account.elapsed
             );
             for one in &program.time_account.program_ledgers {
-                assert_eq!(one.ledger.total(), one.elapsed, "{self:?}");
+                assert_eq!(one.ledger.total_duration(), one.elapsed, "{self:?}");
             }
         }
         Ok(traces)

@@ -14,12 +14,12 @@ use std::sync::Arc;
 #[test]
 fn a_round_that_counts_is_explained() {
     let experiment = Experiment {
-        workload: Workload::Named("random".to_owned()),
+        workload: Workload::NamedSuite("random".to_owned()),
         targets: vec!["vax780-sc780-eagle".into()],
-        size: SizeChoice::Bytes(64 << 10),
+        size_choice: SizeChoice::SizeBytes(64 << 10),
         settings: parse_settings(&["program.area_bytes=1M".to_owned()]).unwrap(),
-        until_steady: Some(SteadyRule {
-            window: 3,
+        steady_rule: Some(SteadyRule {
+            window_rounds: 3,
             excursion_share: 0.02,
             slope_share: 0.01,
         }),
@@ -29,8 +29,11 @@ fn a_round_that_counts_is_explained() {
     let mut nothing = RunRecorder::without_store();
     let done = execute(&planned, &Arc::default(), &mut SilentObserver, &mut nothing);
     let result = &done.run.results[0];
-    assert!(result.repetitions[0].discarded, "some do not count");
-    let mut kept: Vec<Nanoseconds> = result.kept().map(Repetition::elapsed).collect();
+    assert!(result.repetitions[0].is_discarded, "some do not count");
+    let mut kept: Vec<Nanoseconds> = result
+        .kept_repetitions()
+        .map(Repetition::elapsed_time)
+        .collect();
     kept.sort_unstable();
     let Plan::Model(plan) = planned else {
         panic!("a modelled system")

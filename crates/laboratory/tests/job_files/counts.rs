@@ -104,11 +104,11 @@ fn counts_here(file: &Counted) -> Result<Counts, String> {
         for load in result.repetitions[0]
             .workers
             .iter()
-            .filter_map(|one| one.load.as_ref())
+            .filter_map(|one| one.load_measure.as_ref())
         {
             let of_worker = [&load.read, &load.write, &load.discard];
             for (count, operation) in counts.iter_mut().zip(of_worker) {
-                *count += operation.response.count();
+                *count += operation.response_times.latency_count();
             }
         }
     }

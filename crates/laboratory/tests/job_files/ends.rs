@@ -164,7 +164,7 @@ fn beyond_limits(run: &Run, file: &Drawn) -> Beyond {
         let limit_ms = limit.delay_ms + limit.ramp_ms + limit.runtime_ms;
         let limit = Nanoseconds::from_millis(limit_ms);
         let workers = result.repetitions.iter().flat_map(|one| &one.workers);
-        let beyond = workers.map(|worker| worker.elapsed.since(limit + longest(worker)));
+        let beyond = workers.map(|worker| worker.elapsed_time.since(limit + longest(worker)));
         Beyond {
             time: beyond.max().unwrap_or_default(),
             job: result.program.clone(),
@@ -176,8 +176,9 @@ fn beyond_limits(run: &Run, file: &Drawn) -> Beyond {
 
 /// Longest response of a worker's requests.
 fn longest(worker: &WorkerMeasure) -> Nanoseconds {
-    let operations = worker.load.iter().flat_map(|load| {
-        [&load.read, &load.write, &load.sync, &load.discard].map(|one| one.response.max())
+    let operations = worker.load_measure.iter().flat_map(|load| {
+        [&load.read, &load.write, &load.sync, &load.discard]
+            .map(|one| one.response_times.latency_max())
     });
     operations.max().unwrap_or_default()
 }

@@ -9,12 +9,12 @@ pub enum QueueOrder {
     /// One-way scan over the cylinders, as in the 1983 source: upwards from the request in service,
     /// then again from the lowest cylinder. Requests for the same cylinder keep their order of
     /// arrival. Reads and writes are treated alike.
-    Scan,
+    CylinderScan,
     /// Reads before writes, each sorted by cylinder. This is the paper's rule, and that of the 1980
     /// source.
     ReadsFirst,
     /// Order of arrival, as under VMS.
-    Arrival,
+    ArrivalOrder,
 }
 
 /// Request in a driver's queue, with its sort keys.
@@ -22,16 +22,19 @@ pub enum QueueOrder {
 pub(crate) struct QueuedRequest<R = RequestId> {
     pub(crate) request: R,
     pub(crate) cylinder: u32,
-    pub(crate) write: bool,
+    pub(crate) is_write: bool,
 }
 
 impl QueuedRequest {
     pub(crate) fn from_request(hardware: &Hardware, id: RequestId) -> Self {
-        let request = &hardware.requests[id];
+        let request = &hardware.submitted_requests[id];
         Self {
             request: id,
-            cylinder: hardware.drives.get(request.device).cylinder(request.sector),
-            write: request.is_write(),
+            cylinder: hardware
+                .drives
+                .drive_at(request.device)
+                .cylinder(request.sector),
+            is_write: request.is_write(),
         }
     }
 }
@@ -40,24 +43,24 @@ impl QueuedRequest {
 pub(crate) type RequestQueue = Vec<QueuedRequest>;
 
 /// Inserts a request into the queue of its drive, at its position in the given order.
-pub(crate) fn enqueue(
+pub(crate) fn enqueue_request(
     order: QueueOrder,
     queue: &mut RequestQueue,
     hardware: &Hardware,
     id: RequestId,
 ) {
-    insert(order, queue, QueuedRequest::from_request(hardware, id));
+    insert_in_order(order, queue, QueuedRequest::from_request(hardware, id));
 }
 
 /// Inserts a request into a queue at its position in the given order.
-pub(crate) fn insert<R>(
+pub(crate) fn insert_in_order<R>(
     order: QueueOrder,
     queue: &mut Vec<QueuedRequest<R>>,
     request: QueuedRequest<R>,
 ) {
     let place = match order {
-        QueueOrder::Arrival => queue.len(),
-        QueueOrder::Scan => scan_index(queue, &request),
+        QueueOrder::ArrivalOrder => queue.len(),
+        QueueOrder::CylinderScan => scan_index(queue, &request),
         QueueOrder::ReadsFirst => reads_first_index(queue, &request),
     };
     queue.insert(place, request);
@@ -83,8 +86,8 @@ fn scan_index<R>(queue: &[QueuedRequest<R>], request: &QueuedRequest<R>) -> usiz
 }
 
 fn reads_first_index<R>(queue: &[QueuedRequest<R>], request: &QueuedRequest<R>) -> usize {
-    let (wanted, write) = (request.cylinder, request.write);
-    let first_write = queue.iter().position(|queued| queued.write);
+    let (wanted, write) = (request.cylinder, request.is_write);
+    let first_write = queue.iter().position(|queued| queued.is_write);
     let own = match (write, first_write) {
         (true, Some(first)) => first..queue.len(),
         (true, None) => queue.len()..queue.len(),
@@ -93,7 +96,7 @@ fn reads_first_index<R>(queue: &[QueuedRequest<R>], request: &QueuedRequest<R>) 
     // Behind the entry of its own class with the largest cylinder that is not
     // above its own; the last of such.
     let before = own
-        .filter(|place| queue[*place].write == write && queue[*place].cylinder <= wanted)
+        .filter(|place| queue[*place].is_write == write && queue[*place].cylinder <= wanted)
         .max_by_key(|place| (queue[*place].cylinder, *place));
     match (before, first_write) {
         (Some(place), _) => place + 1,
@@ -115,9 +118,9 @@ mod tests {
             let request = QueuedRequest {
                 request: number,
                 cylinder: *cylinder,
-                write: *write,
+                is_write: *write,
             };
-            insert(order, &mut queue, request);
+            insert_in_order(order, &mut queue, request);
         }
         queue.iter().map(|queued| queued.cylinder).collect()
     }
@@ -127,14 +130,17 @@ mod tests {
         let writes = |cylinders: &[u32]| -> Vec<(u32, bool)> {
             cylinders.iter().map(|cylinder| (*cylinder, true)).collect()
         };
-        let order = check(QueueOrder::Scan, &writes(&[50, 70, 20, 60, 10, 70, 50]));
+        let order = check(
+            QueueOrder::CylinderScan,
+            &writes(&[50, 70, 20, 60, 10, 70, 50]),
+        );
         assert_eq!(order, [50, 50, 60, 70, 70, 10, 20]);
     }
 
     #[test]
     fn the_scan_does_not_prefer_reads() {
         let order = check(
-            QueueOrder::Scan,
+            QueueOrder::CylinderScan,
             &[(50, true), (60, true), (70, true), (65, false)],
         );
         assert_eq!(order, [50, 60, 65, 70]);
@@ -151,7 +157,10 @@ mod tests {
 
     #[test]
     fn first_come_is_first_come() {
-        let order = check(QueueOrder::Arrival, &[(50, true), (10, false), (30, true)]);
+        let order = check(
+            QueueOrder::ArrivalOrder,
+            &[(50, true), (10, false), (30, true)],
+        );
         assert_eq!(order, [50, 10, 30]);
     }
 }

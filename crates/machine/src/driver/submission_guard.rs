@@ -8,21 +8,21 @@ use std::cell::Cell;
 /// Round-robin choice among the drives of a driver.
 #[derive(Default)]
 pub(crate) struct RoundRobin {
-    next: Cell<usize>,
+    next_drive: Cell<usize>,
 }
 
 impl RoundRobin {
     /// Returns the first result of `of` over the drives, beginning with the drive whose turn it is.
     /// The turn then passes to the drive after the one chosen.
-    pub(crate) fn find_next<T>(
+    pub(crate) fn find_next_drive<T>(
         &self,
         drives: usize,
         mut find: impl FnMut(usize) -> Option<T>,
     ) -> Option<T> {
-        let next = self.next.get();
+        let next = self.next_drive.get();
         let mut in_turn = (0..drives).map(|step| (next + step) % drives);
         let (drive, result) = in_turn.find_map(|drive| Some((drive, find(drive)?)))?;
-        self.next.set((drive + 1) % drives);
+        self.next_drive.set((drive + 1) % drives);
         Some(result)
     }
 }
@@ -53,7 +53,7 @@ impl SubmissionGuard {
             "the level masks the interrupt"
         );
         while let Some(id) = next() {
-            host.start_queued(id, cost).await;
+            host.start_queued_request(id, cost).await;
             submit(id);
         }
         self.is_submitting.set(false);

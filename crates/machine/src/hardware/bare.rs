@@ -2,23 +2,23 @@
 //! them.
 
 use super::bus::Bus;
-use super::drives::{Drives, Mechanisms};
+use super::drives::{Drives, MechanismIds};
 use super::mechanism::Mechanism;
-use super::{Hardware, Parts, Surroundings};
+use super::{Hardware, HardwareParts, SimulationContext};
 use crate::controllers::{ControllerKind, Controllers};
-use crate::event::Event;
-use crate::id::Id;
+use crate::event::MachineEvent;
+use crate::id::ComponentId;
 use diskperf_device::Requests;
-use diskperf_sim::{Processors, Sim, TieBreak};
+use diskperf_sim::{Processors, Simulation, TieBreak};
 use std::cell::RefCell;
 use std::future::Future;
 
 /// Hardware with a single controller, in its own simulation.
 pub(crate) struct BareController<C> {
-    pub(crate) sim: Sim<Event>,
+    pub(crate) sim: Simulation<MachineEvent>,
     pub(crate) processors: Processors,
     pub(crate) hardware: RefCell<Hardware>,
-    controller: Id<C>,
+    controller: ComponentId<C>,
 }
 
 impl<C: ControllerKind> BareController<C> {
@@ -26,7 +26,7 @@ impl<C: ControllerKind> BareController<C> {
     /// submit.
     pub(crate) fn new(
         drives: Vec<Mechanism>,
-        controller: impl FnOnce((Id<C>, usize), Mechanisms) -> C,
+        controller: impl FnOnce((ComponentId<C>, usize), MechanismIds) -> C,
         bus: Bus,
         requests: Requests,
     ) -> Self {
@@ -34,15 +34,15 @@ impl<C: ControllerKind> BareController<C> {
         let drives: Drives = drives.into_iter().collect();
         let on_it = drives.mechanisms_among(&numbers);
         let mut controllers = Controllers::default();
-        let controller = controllers.add(|id, number| controller((id, number), on_it));
+        let controller = controllers.add_controller(|id, number| controller((id, number), on_it));
         Self {
-            sim: Sim::new(TieBreak::Insertion),
+            sim: Simulation::new(TieBreak::InsertionOrder),
             processors: Processors::new(1),
             hardware: RefCell::new(Hardware {
                 drives,
                 controllers,
                 bus,
-                requests,
+                submitted_requests: requests,
             }),
             controller,
         }
@@ -54,23 +54,27 @@ impl<C: ControllerKind> BareController<C> {
     /// # Panics
     ///
     /// If one of the tasks waits forever.
-    pub(crate) fn run(&self, script: impl Future<Output = ()> + 'static) {
+    pub(crate) fn run_script(&self, script: impl Future<Output = ()> + 'static) {
         let task = self.sim.spawn("script", true, script);
-        self.ask(|controller, _, _| controller.connect(task));
+        self.with_controller_parts(|controller, _, _| controller.connect_interrupt(task));
         let handle = |event| match event {
-            Event::Processor(completion) => self.processors.complete(&self.sim, completion),
-            Event::Part(event) => {
-                let mut hardware = self.hardware.borrow_mut();
-                hardware.handle(&self.context(), event);
+            MachineEvent::ProcessorCompletion(completion) => {
+                self.processors.complete_work(&self.sim, completion)
             }
-            Event::Tick | Event::Character(_) | Event::Daemon(_) => panic!("there is no kernel"),
+            MachineEvent::ControllerPart(event) => {
+                let mut hardware = self.hardware.borrow_mut();
+                hardware.handle_event(&self.simulation_context(), event);
+            }
+            MachineEvent::ClockTick
+            | MachineEvent::SerialCharacter(_)
+            | MachineEvent::DaemonWakeUp(_) => panic!("there is no kernel"),
         };
-        self.sim.run(handle).expect("the script ends");
-        self.sim.clear();
+        self.sim.run_to_end(handle).expect("the script ends");
+        self.sim.drop_all();
     }
 
-    pub(crate) fn context(&self) -> Surroundings<'_> {
-        Surroundings {
+    pub(crate) fn simulation_context(&self) -> SimulationContext<'_> {
+        SimulationContext {
             sim: &self.sim,
             processors: &self.processors,
         }
@@ -78,12 +82,12 @@ impl<C: ControllerKind> BareController<C> {
 
     /// Passes the controller to a function that reads its state or commands it, and returns the
     /// function's result.
-    pub(crate) fn ask<T>(
+    pub(crate) fn with_controller_parts<T>(
         &self,
-        ask: impl FnOnce(&mut C, &Surroundings<'_>, &mut Parts<'_>) -> T,
+        ask: impl FnOnce(&mut C, &SimulationContext<'_>, &mut HardwareParts<'_>) -> T,
     ) -> T {
         let mut hardware = self.hardware.borrow_mut();
-        let (controller, mut parts) = hardware.controller(self.controller);
-        ask(controller, &self.context(), &mut parts)
+        let (controller, mut parts) = hardware.controller_with_parts(self.controller);
+        ask(controller, &self.simulation_context(), &mut parts)
     }
 }

@@ -5,7 +5,7 @@
 //! carry their kind, so that a controller cannot confuse them.
 
 use super::mechanism::Mechanism;
-use crate::id::Id;
+use crate::id::ComponentId;
 use diskperf_device::BusyTimes;
 use diskperf_device::Device;
 use diskperf_device::Request;
@@ -25,13 +25,13 @@ pub struct Drives {
     devices: Vec<Device>,
     /// Typed number (mechanism or device) of each drive, indexed by the drive number that requests
     /// use.
-    drive_refs: Vec<DriveRef>,
+    drive_refs: Vec<DriveKindId>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum DriveRef {
-    Mechanism(Id<Mechanism>),
-    Device(Id<Device>),
+enum DriveKindId {
+    Mechanism(ComponentId<Mechanism>),
+    Device(ComponentId<Device>),
 }
 
 /// Drive that a request is for: a bare mechanism or a device.
@@ -46,30 +46,30 @@ pub enum Drive<'a> {
 impl Drives {
     /// Adds a mechanism under the next drive number.
     pub fn add_mechanism(&mut self, mechanism: Mechanism) {
-        let id = Id::of_place(self.mechanisms.len());
+        let id = ComponentId::from_index(self.mechanisms.len());
         self.mechanisms.push(mechanism);
-        self.drive_refs.push(DriveRef::Mechanism(id));
+        self.drive_refs.push(DriveKindId::Mechanism(id));
     }
 
     /// Adds a device under the next drive number.
     pub fn add_device(&mut self, device: Device) {
-        let id = Id::of_place(self.devices.len());
+        let id = ComponentId::from_index(self.devices.len());
         self.devices.push(device);
-        self.drive_refs.push(DriveRef::Device(id));
+        self.drive_refs.push(DriveKindId::Device(id));
     }
 
     /// Returns the drive with the given number.
     #[inline]
-    pub fn get(&self, number: usize) -> Drive<'_> {
+    pub fn drive_at(&self, number: usize) -> Drive<'_> {
         match self.drive_refs[number] {
-            DriveRef::Mechanism(id) => Drive::Mechanism(&self[id]),
-            DriveRef::Device(id) => Drive::Device(&self[id]),
+            DriveKindId::Mechanism(id) => Drive::Mechanism(&self[id]),
+            DriveKindId::Device(id) => Drive::Device(&self[id]),
         }
     }
 
     /// Returns all drives in the order of their numbers.
-    pub fn iter(&self) -> impl Iterator<Item = Drive<'_>> {
-        (0..self.drive_refs.len()).map(|number| self.get(number))
+    pub fn iter_drives(&self) -> impl Iterator<Item = Drive<'_>> {
+        (0..self.drive_refs.len()).map(|number| self.drive_at(number))
     }
 
     fn devices_mut(&mut self) -> impl Iterator<Item = (u32, &mut Device)> {
@@ -80,12 +80,11 @@ impl Drives {
         } = self;
         // Devices have their numbers in the order in which they were added.
         let numbers = drive_refs.iter().enumerate();
-        let numbers = numbers.filter(|(_, one)| matches!(one, DriveRef::Device(_)));
+        let numbers = numbers.filter(|(_, one)| matches!(one, DriveKindId::Device(_)));
         let device_numbers = numbers.zip(devices);
         device_numbers.map(|((number, _), device)| (number as u32, device))
     }
 
-    /// Replaces the timing of flash drives by that of the given specifications, by drive number.
     pub(crate) fn set_flash_timing<'a>(
         &mut self,
         of: impl Fn(usize) -> Option<&'a FlashSpecification>,
@@ -99,30 +98,30 @@ impl Drives {
         }
     }
 
-    /// Enables the recording of flash activity and of arm activity, for [`Self::take_flash`] and
-    /// [`Self::take_arms`].
-    pub(crate) fn record(&mut self) {
+    /// Enables the recording of flash activity and of arm activity, for [`Self::take_flash_traces`] and
+    /// [`Self::take_arm_traces`].
+    pub(crate) fn start_recording(&mut self) {
         self.devices_mut()
             .for_each(|(_, device)| device.start_recording());
     }
 
     /// Returns the recorded background work of disk arms since the last call.
-    pub(crate) fn take_arms(&mut self, now: Time) -> Vec<TracedArm> {
+    pub(crate) fn take_arm_traces(&mut self, now: Time) -> Vec<TracedArm> {
         let all = self.devices_mut();
         all.flat_map(|(number, device)| device.take_recorded_arm(now, number))
             .collect()
     }
 
     /// Returns the recorded activity of flash drives since the last call.
-    pub(crate) fn take_flash(&mut self, now: Time) -> Vec<TracedFlash> {
+    pub(crate) fn take_flash_traces(&mut self, now: Time) -> Vec<TracedFlash> {
         let all = self.devices_mut();
         all.filter_map(|(number, device)| device.take_recorded_flash(now, number))
             .collect()
     }
 
     /// Returns the busy time of the parts of each flash drive up to `now`.
-    pub(crate) fn flash_busy(&self, now: Time) -> Vec<FlashBusy> {
-        let drives = self.iter().enumerate();
+    pub(crate) fn flash_busy_times(&self, now: Time) -> Vec<FlashBusy> {
+        let drives = self.iter_drives().enumerate();
         drives
             .filter_map(|(number, drive)| match drive {
                 Drive::Device(Device::Flash(flash)) => {
@@ -144,19 +143,18 @@ impl Drives {
     }
 
     /// Returns the mechanisms among the given drives, for the controller that they are attached to.
-    pub(crate) fn mechanisms_among(&self, drives: &[usize]) -> Mechanisms {
+    pub(crate) fn mechanisms_among(&self, drives: &[usize]) -> MechanismIds {
         let mechanism = |drive: &usize| match self.drive_refs[*drive] {
-            DriveRef::Mechanism(id) => Some((*drive, id)),
-            DriveRef::Device(_) => None,
+            DriveKindId::Mechanism(id) => Some((*drive, id)),
+            DriveKindId::Device(_) => None,
         };
-        Mechanisms(drives.iter().filter_map(mechanism).collect())
+        MechanismIds(drives.iter().filter_map(mechanism).collect())
     }
 
-    /// Returns the devices among the given drives, each with its number.
-    pub(crate) fn devices_among(&self, drives: &[usize]) -> Vec<(usize, Id<Device>)> {
+    pub(crate) fn devices_among(&self, drives: &[usize]) -> Vec<(usize, ComponentId<Device>)> {
         let device = |drive: &usize| match self.drive_refs[*drive] {
-            DriveRef::Device(id) => Some((*drive, id)),
-            DriveRef::Mechanism(_) => None,
+            DriveKindId::Device(id) => Some((*drive, id)),
+            DriveKindId::Mechanism(_) => None,
         };
         drives.iter().filter_map(device).collect()
     }
@@ -175,7 +173,7 @@ impl Drive<'_> {
     /// device are on cylinder 0, because a device orders its requests itself.
     pub fn cylinder(self, sector: u64) -> u32 {
         match self {
-            Self::Mechanism(mechanism) => mechanism.geometry().locate(sector).cylinder,
+            Self::Mechanism(mechanism) => mechanism.geometry().locate_sector(sector).cylinder,
             Self::Device(_) => 0,
         }
     }
@@ -184,7 +182,7 @@ impl Drive<'_> {
     pub fn position(self, sector: u64) -> Option<Position> {
         match self {
             Self::Mechanism(mechanism) => {
-                let place = mechanism.geometry().locate(sector);
+                let place = mechanism.geometry().locate_sector(sector);
                 Some(Position::Disk(DiskPosition {
                     cylinder: place.cylinder,
                     head: place.head,
@@ -197,7 +195,7 @@ impl Drive<'_> {
     }
 
     /// Maximum size of a request, in bytes. None if the drive's commands have no limit.
-    pub(crate) fn most_bytes(self) -> Option<usize> {
+    pub(crate) fn request_bytes_max(self) -> Option<usize> {
         match self {
             Self::Mechanism(_) => None,
             Self::Device(device) => device.request_bytes_max(),
@@ -205,7 +203,7 @@ impl Drive<'_> {
     }
 
     /// Reports whether written data may be in a volatile cache of the drive.
-    pub(crate) fn keeps_writes(self) -> bool {
+    pub(crate) fn has_write_back_cache(self) -> bool {
         match self {
             Self::Mechanism(_) => false,
             Self::Device(device) => device.has_volatile_cache(),
@@ -213,15 +211,15 @@ impl Drive<'_> {
     }
 
     /// Returns the busy times of the drive so far.
-    pub fn busy(self) -> BusyTimes {
+    pub fn busy_times(self) -> BusyTimes {
         match self {
-            Self::Mechanism(mechanism) => mechanism.busy(),
+            Self::Mechanism(mechanism) => mechanism.busy_times(),
             Self::Device(device) => device.busy_times(),
         }
     }
 
     /// Returns the state of the media cache. None for a drive without shingled tracks.
-    pub fn media_cache(self) -> Option<MediaCacheState> {
+    pub fn media_cache_state(self) -> Option<MediaCacheState> {
         match self {
             Self::Mechanism(_) => None,
             Self::Device(device) => device.media_cache_state(),
@@ -229,7 +227,7 @@ impl Drive<'_> {
     }
 
     /// Returns the rotation and other fixed properties of the drive for a trace.
-    pub(crate) fn traced(self) -> TracedDrive {
+    pub(crate) fn describe_for_trace(self) -> TracedDrive {
         let spindle = match self {
             Self::Mechanism(mechanism) => Some(mechanism.spindle()),
             Self::Device(Device::Disk(disk)) => Some(disk.mechanism().spindle()),
@@ -241,9 +239,9 @@ impl Drive<'_> {
         });
         TracedDrive {
             revolution_ns,
-            phase,
+            rotational_phase: phase,
             sector_bytes: self.sector_bytes(),
-            has_link: matches!(self, Self::Device(Device::Disk(_))),
+            has_bus_link: matches!(self, Self::Device(Device::Disk(_))),
         }
     }
 }
@@ -251,11 +249,11 @@ impl Drive<'_> {
 /// Mechanisms attached to a controller, in the order of their places on it, each with its drive
 /// number.
 #[derive(Clone, Debug)]
-pub struct Mechanisms(Vec<(usize, Id<Mechanism>)>);
+pub struct MechanismIds(Vec<(usize, ComponentId<Mechanism>)>);
 
-impl Mechanisms {
+impl MechanismIds {
     /// Number of mechanisms on the controller.
-    pub fn count(&self) -> usize {
+    pub fn mechanism_count(&self) -> usize {
         self.0.len()
     }
 
@@ -265,19 +263,19 @@ impl Mechanisms {
     ///
     /// If the drive is attached to another controller.
     #[inline]
-    pub fn index_of(&self, drive: usize) -> usize {
+    pub fn index_of_drive(&self, drive: usize) -> usize {
         let place = self.0.iter().position(|(number, _)| *number == drive);
         place.expect("the drive hangs on this controller")
     }
 
     /// Returns the number of the drive at a place of the controller.
-    pub fn drive_number(&self, place: usize) -> usize {
+    pub fn drive_index(&self, place: usize) -> usize {
         self.0[place].0
     }
 
     /// Returns the mechanism at a place of the controller.
     #[inline]
-    pub fn mechanism_at(&self, index: usize) -> Id<Mechanism> {
+    pub fn mechanism_id_at(&self, index: usize) -> ComponentId<Mechanism> {
         self.0[index].1
     }
 
@@ -287,8 +285,8 @@ impl Mechanisms {
     ///
     /// If the mechanism is attached to another controller.
     #[inline]
-    pub fn mechanism_for(&self, request: &Request) -> Id<Mechanism> {
-        self.mechanism_at(self.index_of(request.device))
+    pub fn mechanism_id_for_request(&self, request: &Request) -> ComponentId<Mechanism> {
+        self.mechanism_id_at(self.index_of_drive(request.device))
     }
 }
 
@@ -302,32 +300,32 @@ impl FromIterator<Mechanism> for Drives {
     }
 }
 
-impl Index<Id<Mechanism>> for Drives {
+impl Index<ComponentId<Mechanism>> for Drives {
     type Output = Mechanism;
 
     #[inline]
-    fn index(&self, id: Id<Mechanism>) -> &Mechanism {
-        &self.mechanisms[id.place()]
+    fn index(&self, id: ComponentId<Mechanism>) -> &Mechanism {
+        &self.mechanisms[id.index()]
     }
 }
 
-impl IndexMut<Id<Mechanism>> for Drives {
+impl IndexMut<ComponentId<Mechanism>> for Drives {
     #[inline]
-    fn index_mut(&mut self, id: Id<Mechanism>) -> &mut Mechanism {
-        &mut self.mechanisms[id.place()]
+    fn index_mut(&mut self, id: ComponentId<Mechanism>) -> &mut Mechanism {
+        &mut self.mechanisms[id.index()]
     }
 }
 
-impl Index<Id<Device>> for Drives {
+impl Index<ComponentId<Device>> for Drives {
     type Output = Device;
 
-    fn index(&self, id: Id<Device>) -> &Device {
-        &self.devices[id.place()]
+    fn index(&self, id: ComponentId<Device>) -> &Device {
+        &self.devices[id.index()]
     }
 }
 
-impl IndexMut<Id<Device>> for Drives {
-    fn index_mut(&mut self, id: Id<Device>) -> &mut Device {
-        &mut self.devices[id.place()]
+impl IndexMut<ComponentId<Device>> for Drives {
+    fn index_mut(&mut self, id: ComponentId<Device>) -> &mut Device {
+        &mut self.devices[id.index()]
     }
 }

@@ -8,7 +8,7 @@ use diskperf_timeline::{Deadline, Stage};
 /// Books the phases of an arm movement to a request: seek, settle and head switch.
 pub(crate) fn mark_arm_move(transfer: &mut Request, from: Time, arm: ArmMove) {
     let mut at = from;
-    for (stage, span) in arm.stages() {
+    for (stage, span) in arm.stage_times() {
         at += span;
         transfer.book_stage(stage, moment(at));
     }
@@ -18,14 +18,14 @@ pub(crate) fn mark_arm_move(transfer: &mut Request, from: Time, arm: ArmMove) {
 /// between tracks.
 pub(crate) fn mark_media_transfer(transfer: &mut Request, drive: &mut Mechanism, until: Time) {
     let spans = &mut transfer.spans;
-    let from = Time(spans.marked().0);
-    drive.for_each_stage(from, |stage, ends_at| {
+    let from = Time(spans.marked_until().0);
+    drive.for_each_transfer_stage(from, |stage, ends_at| {
         let ends_at = moment(ends_at.min(until));
-        if ends_at > spans.marked() {
-            spans.mark(stage, ends_at);
+        if ends_at > spans.marked_until() {
+            spans.mark_stage(stage, ends_at);
         }
     });
-    spans.mark(Stage::MediaTransfer, moment(until));
+    spans.mark_stage(Stage::MediaTransfer, moment(until));
 }
 
 /// Starts a drive's transfer of a request's sectors at time `at`, directly after the arm movement,
@@ -38,17 +38,17 @@ pub(crate) fn transfer_and_mark(
     (sector, sectors): (u64, u32),
     deadline: Deadline,
 ) -> (Time, TransferTimes) {
-    let ready_since = drive.last_transfer();
-    let passage = drive.transfer(at, sector, sectors, transfer.is_write());
-    mark_arm_move(transfer, at, passage.to_track);
-    let first = at + passage.to_first_sector();
+    let ready_since = drive.last_transfer_end();
+    let passage = drive.transfer_sectors(at, sector, sectors, transfer.is_write());
+    mark_arm_move(transfer, at, passage.move_to_track);
+    let first = at + passage.time_to_first_sector();
     let period = drive.spindle().revolution_time();
     let stage = rotational_wait_stage(
         transfer,
         ready_since,
         period,
         first,
-        passage.to_track,
+        passage.move_to_track,
         deadline,
     );
     transfer.book_stage(stage, moment(first));
@@ -70,7 +70,7 @@ pub(crate) fn rotational_wait_stage(
     if !is_missed_revolution(ready_since, period, passes_at, arm) {
         return Stage::RotationalLatency;
     }
-    if transfer.spans.issued().0 > passes_at.0 - period.0 {
+    if transfer.spans.issued_at().0 > passes_at.0 - period.0 {
         Stage::MissedRevolution(Deadline::ReadAhead)
     } else {
         Stage::MissedRevolution(deadline)

@@ -9,7 +9,9 @@ mod last;
 mod passage;
 mod streaming;
 
-pub use geometry::{Format, Geometry, GeometryError, HeadGroups, Revectored, Zone};
+pub use geometry::{
+    DiskFormat, DiskGeometry, GeometryError, HeadGroups, RevectoredExtent, TrackZone,
+};
 pub use passage::{ArmMove, TransferTimes};
 pub use streaming::TrackRead;
 
@@ -25,15 +27,15 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Mechanics {
     /// Layout of the sectors on the tracks.
-    pub geometry: Geometry,
+    pub geometry: DiskGeometry,
     /// Seek curve: seek time by distance in cylinders.
-    pub seek: SeekCurve,
+    pub seek_curve: SeekCurve,
     /// Settle time after a seek, as far as the seek times do not include it.
-    pub settle: Time,
+    pub settle_time: Time,
     /// Additional settle time of a write compared with a read.
-    pub write_settle: Time,
+    pub write_settle_time: Time,
     /// Duration of a head switch within a cylinder.
-    pub head_switch: Time,
+    pub head_switch_time: Time,
 }
 
 /// Rotating disk mechanism with its current arm position.
@@ -45,36 +47,36 @@ pub struct Mechanism {
     spindle: Spindle,
     cylinder: u32,
     head: u32,
-    last: Option<CommandedTransfer>,
+    last_commanded_transfer: Option<CommandedTransfer>,
     /// Last run from which stages were reported, with the start time and the first sector of its
     /// transfer. A stream that grows for minutes need not be evaluated from its first sector again.
     reported_run: Option<(Time, u64, TransferRun)>,
-    busy: BusyTimes,
-    last_operation_time: Time,
-    what_if: WhatIf,
+    busy_times: BusyTimes,
+    last_operation_duration: Time,
+    counterfactual: WhatIf,
 }
 
 /// Transfer of the mechanism, with the arm position when it was commanded.
 #[derive(Clone, Copy, Debug)]
 struct CommandedTransfer {
-    commanded_at: Time,
+    commanded_time: Time,
     sector: u64,
-    count: u32,
-    write: bool,
+    transfer_sectors: u32,
+    is_write: bool,
     cylinder: u32,
     head: u32,
-    ends_at: Time,
+    transfer_end: Time,
     /// Parts of the transfer. None for a full-track read, which starts at any sector.
-    times: Option<(TransferTimes, TransferRun)>,
+    computed_times: Option<(TransferTimes, TransferRun)>,
 }
 
 /// Last run of consecutive slots in a transfer.
 #[derive(Clone, Copy, Debug)]
 struct TransferRun {
     sectors_before: u32,
-    starts_at: Time,
-    run: SectorRun,
-    times: TransferTimes,
+    run_start: Time,
+    sector_run: SectorRun,
+    transfer_times: TransferTimes,
     /// Spindle at the start of the run. A counterfactual may have changed the rotation since.
     spindle: Spindle,
 }
@@ -83,10 +85,10 @@ impl TransferRun {
     /// Returns the time in which the first `sectors` sectors of the run pass.
     #[inline]
     fn passing_time(&self, sectors: u32) -> Time {
-        let place = &self.run.position;
+        let place = &self.sector_run.position;
         let arcs = place.sector_angle * u64::from(sectors);
         self.spindle
-            .passing_times(self.starts_at, place.start_angle, arcs)
+            .passing_times(self.run_start, place.start_angle, arcs)
     }
 }
 
@@ -100,7 +102,9 @@ pub fn is_missed_revolution(
     arm: ArmMove,
 ) -> bool {
     match (ready_since, passes_at.0.checked_sub(period.0)) {
-        (Some(ready_since), Some(passed)) => arm.seek == Time::ZERO && passed + 2 >= ready_since.0,
+        (Some(ready_since), Some(passed)) => {
+            arm.seek_time == Time::ZERO && passed + 2 >= ready_since.0
+        }
         _ => false,
     }
 }
@@ -117,27 +121,30 @@ impl Mechanism {
             spindle,
             cylinder: 0,
             head: 0,
-            last: None,
+            last_commanded_transfer: None,
             reported_run: None,
-            busy: BusyTimes::default(),
-            last_operation_time: Time::ZERO,
-            what_if: WhatIf::default(),
+            busy_times: BusyTimes::default(),
+            last_operation_duration: Time::ZERO,
+            counterfactual: WhatIf::default(),
         }
     }
 
     /// Returns an idle copy of the mechanism at cylinder 0, head 0.
-    pub(crate) fn idle_copy(&self) -> Self {
+    pub(crate) fn clone_idle(&self) -> Self {
         Self::from_shared_mechanics(Arc::clone(&self.mechanics), self.spindle)
-            .supposing(self.what_if)
+            .with_counterfactual(self.counterfactual)
     }
 
     /// Returns the mechanism with some of its costs removed, for counterfactual runs.
-    pub fn supposing(self, what_if: WhatIf) -> Self {
-        Self { what_if, ..self }
+    pub fn with_counterfactual(self, what_if: WhatIf) -> Self {
+        Self {
+            counterfactual: what_if,
+            ..self
+        }
     }
 
     /// Layout of the sectors on the tracks.
-    pub fn geometry(&self) -> &Geometry {
+    pub fn geometry(&self) -> &DiskGeometry {
         &self.mechanics.geometry
     }
 
@@ -152,68 +159,74 @@ impl Mechanism {
     }
 
     /// End of the last transfer. None before the first transfer.
-    pub fn last_transfer(&self) -> Option<Time> {
-        self.last.map(|last| last.ends_at)
+    pub fn last_transfer_end(&self) -> Option<Time> {
+        self.last_commanded_transfer.map(|last| last.transfer_end)
     }
 
     /// Busy times of the mechanism so far: positioning, rotational latency and transfer.
-    pub fn busy(&self) -> BusyTimes {
-        self.busy
+    pub fn busy_times(&self) -> BusyTimes {
+        self.busy_times
     }
 
     /// Duration of the operation that was commanded last. All of it is booked when the operation
     /// starts.
-    pub fn last_operation_time(&self) -> Time {
-        self.last_operation_time
+    pub fn last_operation_duration(&self) -> Time {
+        self.last_operation_duration
     }
 
     /// Returns the number of the sector slot under the heads.
     pub fn slot_under_head(&self, now: Time) -> u32 {
-        let arc = self.mechanics.geometry.arc(self.cylinder);
+        let arc = self.mechanics.geometry.sector_arc(self.cylinder);
         let slot = self.spindle.angle_at(now).0 / arc;
         // The last one still in the gap behind it.
-        (slot as u32).min(self.mechanics.geometry.slots(self.cylinder) - 1)
+        (slot as u32).min(self.mechanics.geometry.slots_per_track(self.cylinder) - 1)
     }
 
     /// Returns the time in which the given number of slots of a cylinder's tracks pass, without
     /// track switches.
-    pub fn slots_time(&self, cylinder: u32, slots: u32) -> Time {
-        let arcs = u128::from(self.mechanics.geometry.arc(cylinder)) * u128::from(slots);
+    pub fn time_of_slots(&self, cylinder: u32, slots: u32) -> Time {
+        let arcs = u128::from(self.mechanics.geometry.sector_arc(cylinder)) * u128::from(slots);
         let revolutions = (arcs >> 64) as u64;
         Time(self.spindle.revolution_time().0 * revolutions)
             + self.spindle.turning_time(arcs as u64)
     }
 
-    fn angle_of_slot(&self, slot: u32) -> RotationAngle {
-        RotationAngle(self.mechanics.geometry.arc(self.cylinder)).times(u64::from(slot))
+    fn slot_angle(&self, slot: u32) -> RotationAngle {
+        RotationAngle(self.mechanics.geometry.sector_arc(self.cylinder)).times(u64::from(slot))
     }
 
     /// Moves the arm to a cylinder. Returns the times of the movement.
-    pub fn seek(&mut self, cylinder: u32, write: bool) -> ArmMove {
-        let arm = self.arm_move_to(cylinder, self.head, write);
+    pub fn seek_to_cylinder(&mut self, cylinder: u32, write: bool) -> ArmMove {
+        let arm = self.arm_move_to_track(cylinder, self.head, write);
         self.cylinder = cylinder;
-        self.busy.positioning_time += arm.total();
-        self.last_operation_time = arm.total();
+        self.busy_times.positioning_time += arm.total_time();
+        self.last_operation_duration = arm.total_time();
         arm
     }
 
     /// Returns the time from `now` until the start of a slot of the current cylinder's tracks
     /// passes.
-    pub fn until_slot(&self, now: Time, slot: u32) -> Time {
-        self.spindle.time_until(now, self.angle_of_slot(slot))
+    pub fn time_until_slot(&self, now: Time, slot: u32) -> Time {
+        self.spindle.time_until(now, self.slot_angle(slot))
     }
 
     /// Reads or writes `count` sectors from `sector` on, starting now. Returns the times of the
     /// seek, the waits and the transfer. Afterwards, the mechanism is at the last sector.
     #[inline]
-    pub fn transfer(&mut self, now: Time, sector: u64, count: u32, write: bool) -> TransferTimes {
-        self.transfer_ready_since(now, (sector, count), write, self.last_transfer())
+    pub fn transfer_sectors(
+        &mut self,
+        now: Time,
+        sector: u64,
+        count: u32,
+        write: bool,
+    ) -> TransferTimes {
+        self.transfer_with_ready_time(now, (sector, count), write, self.last_transfer_end())
     }
 
-    /// Performs a transfer like [`Mechanism::transfer`]. The controller has been ready for the
+    /// Performs a transfer like [`Mechanism::transfer_sectors`]. The controller has been ready for the
     /// first sector since `ready_since`, so that the sector was missed if it passed after that.
     #[inline]
-    pub fn transfer_ready_since(
+    pub fn transfer_with_ready_time(
         &mut self,
         now: Time,
         (sector, count): (u64, u32),
@@ -221,33 +234,39 @@ impl Mechanism {
         ready_since: Option<Time>,
     ) -> TransferTimes {
         let (cylinder, head) = (self.cylinder, self.head);
-        if self.what_if.meets_deadlines {
-            self.rotate_back_to(now, sector, write, ready_since);
+        if self.counterfactual.meets_deadlines {
+            self.rotate_back_to_sector(now, sector, write, ready_since);
         }
         let (times, run) = self.compute_transfer(now, (sector, count), write, |_| ());
-        times.book(&mut self.busy);
-        self.busy.transferred_bytes += self.bytes(count);
-        self.busy.transfer_count += 1;
-        self.last_operation_time = times.total();
-        self.last = Some(CommandedTransfer {
-            commanded_at: now,
+        times.add_to_busy(&mut self.busy_times);
+        self.busy_times.transferred_bytes += self.bytes_of_sectors(count);
+        self.busy_times.transfer_count += 1;
+        self.last_operation_duration = times.total_time();
+        self.last_commanded_transfer = Some(CommandedTransfer {
+            commanded_time: now,
             sector,
-            count,
-            write,
+            transfer_sectors: count,
+            is_write: write,
             cylinder,
             head,
-            ends_at: now + times.total(),
-            times: Some((times, run)),
+            transfer_end: now + times.total_time(),
+            computed_times: Some((times, run)),
         });
         times
     }
 
     /// Rotates the platter back to a missed sector, so that the sector is under the head when the
     /// arm arrives. For counterfactual runs.
-    fn rotate_back_to(&mut self, now: Time, sector: u64, write: bool, ready_since: Option<Time>) {
-        let place = self.mechanics.geometry.locate(sector);
-        let arm = self.arm_move_to(place.cylinder, place.head, write);
-        let arrived = now + arm.total();
+    fn rotate_back_to_sector(
+        &mut self,
+        now: Time,
+        sector: u64,
+        write: bool,
+        ready_since: Option<Time>,
+    ) {
+        let place = self.mechanics.geometry.locate_sector(sector);
+        let arm = self.arm_move_to_track(place.cylinder, place.head, write);
+        let arrived = now + arm.total_time();
         let passes_at = arrived + self.spindle.time_until(arrived, place.start_angle);
         if is_missed_revolution(ready_since, self.spindle.revolution_time(), passes_at, arm) {
             self.spindle = self.spindle.with_angle_at(arrived, place.start_angle);
@@ -257,28 +276,30 @@ impl Mechanism {
     /// Returns the wait from `arrived` until the start of a slot of the current cylinder's tracks
     /// passes, after the given arm movement. The drive has been ready for the slot since
     /// `ready_since`.
-    pub fn await_slot(
+    pub fn wait_for_slot(
         &mut self,
         arrived: Time,
         slot: u32,
         (arm, ready_since): (ArmMove, Option<Time>),
     ) -> Time {
-        let wait = self.until_slot(arrived, slot);
+        let wait = self.time_until_slot(arrived, slot);
         let missed = is_missed_revolution(
             ready_since,
             self.spindle.revolution_time(),
             arrived + wait,
             arm,
         );
-        if self.what_if.no_rotational_latency || (self.what_if.meets_deadlines && missed) {
-            let target = self.angle_of_slot(slot);
+        if self.counterfactual.no_rotational_latency
+            || (self.counterfactual.meets_deadlines && missed)
+        {
+            let target = self.slot_angle(slot);
             self.spindle = self.spindle.with_angle_at(arrived, target);
             return Time::ZERO;
         }
         wait
     }
 
-    fn bytes(&self, count: u32) -> u64 {
+    fn bytes_of_sectors(&self, count: u32) -> u64 {
         u64::from(count) * u64::from(self.mechanics.geometry.sector_bytes())
     }
 
@@ -291,21 +312,21 @@ impl Mechanism {
         write: bool,
         visit: impl FnMut(TransferLeg<'_>),
     ) -> (TransferTimes, TransferRun) {
-        let run = self.mechanics.geometry.run(sectors.0);
-        let to_track = self.arm_move_to(run.position.cylinder, run.position.head, write);
-        let arrived = now + to_track.total();
+        let run = self.mechanics.geometry.run_from_sector(sectors.0);
+        let to_track = self.arm_move_to_track(run.position.cylinder, run.position.head, write);
+        let arrived = now + to_track.total_time();
         let latency = self.wait_for_angle(arrived, run.position.start_angle);
         let first = TransferRun {
             sectors_before: 0,
-            starts_at: arrived + latency,
-            run,
+            run_start: arrived + latency,
+            sector_run: run,
             spindle: self.spindle,
-            times: TransferTimes {
-                to_track,
-                latency,
-                track_switches: NO_MOVE,
-                track_switch_latency: Time::ZERO,
-                transfer: Time::ZERO,
+            transfer_times: TransferTimes {
+                move_to_track: to_track,
+                rotational_latency: latency,
+                track_switch_moves: NO_MOVE,
+                track_switch_rotational_latency: Time::ZERO,
+                media_transfer_time: Time::ZERO,
             },
         };
         self.compute_transfer_from(first, sectors, write, visit)
@@ -321,45 +342,48 @@ impl Mechanism {
         mut visit: impl FnMut(TransferLeg<'_>),
     ) -> (TransferTimes, TransferRun) {
         loop {
-            let place = run.run.position;
+            let place = run.sector_run.position;
             (self.cylinder, self.head) = (place.cylinder, place.head);
-            let sectors = run.run.sector_count.min(count - run.sectors_before);
+            let sectors = run.sector_run.sector_count.min(count - run.sectors_before);
             let span = run.passing_time(sectors);
-            visit(TransferLeg::Run { run: &run, sectors });
-            let mut times = run.times;
-            times.transfer += span;
+            visit(TransferLeg::SectorRun { run: &run, sectors });
+            let mut times = run.transfer_times;
+            times.media_transfer_time += span;
             let done = run.sectors_before + sectors;
             if done == count {
                 return (times, run);
             }
-            let at = run.starts_at + span;
-            let next = self.mechanics.geometry.run(sector + u64::from(done));
-            let arm = self.arm_move_to(next.position.cylinder, next.position.head, write);
+            let at = run.run_start + span;
+            let next = self
+                .mechanics
+                .geometry
+                .run_from_sector(sector + u64::from(done));
+            let arm = self.arm_move_to_track(next.position.cylinder, next.position.head, write);
             let same_track = next.position.is_on_same_track(&place);
             let wait = match same_track {
                 true => self.spindle.time_until(at, next.position.start_angle),
-                false => self.wait_for_angle(at + arm.total(), next.position.start_angle),
+                false => self.wait_for_angle(at + arm.total_time(), next.position.start_angle),
             };
-            visit(TransferLeg::Between {
+            visit(TransferLeg::TrackSwitch {
                 starts_at: at,
                 arm,
                 wait,
                 same_track,
             });
-            times.track_switches.seek += arm.seek;
-            times.track_switches.settle += arm.settle;
-            times.track_switches.write_settle += arm.write_settle;
-            times.track_switches.head_switch += arm.head_switch;
+            times.track_switch_moves.seek_time += arm.seek_time;
+            times.track_switch_moves.settle_time += arm.settle_time;
+            times.track_switch_moves.write_settle_time += arm.write_settle_time;
+            times.track_switch_moves.head_switch_time += arm.head_switch_time;
             if same_track {
-                times.transfer += wait;
+                times.media_transfer_time += wait;
             } else {
-                times.track_switch_latency += wait;
+                times.track_switch_rotational_latency += wait;
             }
             run = TransferRun {
                 sectors_before: done,
-                starts_at: at + arm.total() + wait,
-                run: next,
-                times,
+                run_start: at + arm.total_time() + wait,
+                sector_run: next,
+                transfer_times: times,
                 spindle: self.spindle,
             };
         }
@@ -368,31 +392,31 @@ impl Mechanism {
     /// Returns the time from `now` until an angle passes. The platter is rotated there immediately
     /// if a counterfactual run has no rotational latency.
     fn wait_for_angle(&mut self, now: Time, angle: RotationAngle) -> Time {
-        if self.what_if.no_rotational_latency {
+        if self.counterfactual.no_rotational_latency {
             self.spindle = self.spindle.with_angle_at(now, angle);
             return Time::ZERO;
         }
         self.spindle.time_until(now, angle)
     }
 
-    fn arm_move_to(&self, cylinder: u32, head: u32, write: bool) -> ArmMove {
+    fn arm_move_to_track(&self, cylinder: u32, head: u32, write: bool) -> ArmMove {
         let distance = self.cylinder.abs_diff(cylinder);
-        if distance > 0 && self.what_if.no_seek {
+        if distance > 0 && self.counterfactual.no_seek {
             NO_MOVE
         } else if distance > 0 {
             ArmMove {
-                seek: self.mechanics.seek.time_over(distance),
-                settle: self.mechanics.settle,
-                write_settle: if write {
-                    self.mechanics.write_settle
+                seek_time: self.mechanics.seek_curve.time_over(distance),
+                settle_time: self.mechanics.settle_time,
+                write_settle_time: if write {
+                    self.mechanics.write_settle_time
                 } else {
                     Time::ZERO
                 },
-                head_switch: Time::ZERO,
+                head_switch_time: Time::ZERO,
             }
         } else if head != self.head {
             ArmMove {
-                head_switch: self.mechanics.head_switch,
+                head_switch_time: self.mechanics.head_switch_time,
                 ..NO_MOVE
             }
         } else {

@@ -2,8 +2,8 @@
 //! (`alloc`, `realloccg`, `free`).
 
 use super::buffers::{BlockKey, BufferId};
-use super::ffs::{Candidate, Fragment, Group, PointerArray, TailGrowth};
-use super::process::{Context, Process};
+use super::ffs::{FragmentAddress, GroupCandidate, GroupIndex, PointerArray, TailGrowth};
+use super::process::{ExecutionContext, Process};
 use super::{FfsView, Vnode};
 use crate::errno::{Errno, Result};
 use diskperf_timeline::Stage;
@@ -12,21 +12,22 @@ use std::rc::Rc;
 impl FfsView<'_> {
     /// Allocates fragments, up to a whole block, for an inode. Returns their address and a zeroed
     /// buffer for them. Fails with `NoSpace` if no cylinder group has room.
-    pub(super) async fn allocate(
+    pub(super) async fn allocate_fragments(
         &self,
         process: &Rc<Process>,
         node: Vnode,
-        (preference, fragments): (Option<Fragment>, u32),
-    ) -> Result<(Fragment, BufferId)> {
-        self.with_fs(node.volume, |fs| fs.admit(fragments, false))
+        (preference, fragments): (Option<FragmentAddress>, u32),
+    ) -> Result<(FragmentAddress, BufferId)> {
+        self.with_file_system(node.volume, |fs| fs.require_free_space(fragments, false))
             .map_err(|_| Errno::NoSpace)?;
-        let search = self.with_fs(node.volume, |fs| {
+        let search = self.with_file_system(node.volume, |fs| {
             fs.allocation_search(node.inode, preference)
         });
         let address = self
-            .search_groups(process, node, search, (preference, fragments))
+            .search_cylinder_groups(process, node, search, (preference, fragments))
             .await?;
-        let fragment_bytes = self.with_fs(node.volume, |fs| fs.superblock().fragment_bytes());
+        let fragment_bytes =
+            self.with_file_system(node.volume, |fs| fs.superblock().fragment_bytes());
         let (key, bytes) = (self.block_key(node, address), fragments * fragment_bytes);
         self.invalidate_overlapping(process, key, (fragments, fragment_bytes))
             .await;
@@ -55,36 +56,36 @@ impl FfsView<'_> {
             };
             match other {
                 Some((id, _, true)) => self.wait_for_buffer(process, id).await,
-                Some((_, Some(old), false)) => self.invalidate(old),
+                Some((_, Some(old), false)) => self.invalidate_buffer(old),
                 Some((_, None, false)) | None => return,
             }
         }
     }
 
-    async fn search_groups(
+    async fn search_cylinder_groups(
         &self,
         process: &Rc<Process>,
         node: Vnode,
-        search: impl Iterator<Item = Candidate>,
-        (preference, fragments): (Option<Fragment>, u32),
-    ) -> Result<Fragment> {
-        for Candidate {
+        search: impl Iterator<Item = GroupCandidate>,
+        (preference, fragments): (Option<FragmentAddress>, u32),
+    ) -> Result<FragmentAddress> {
+        for GroupCandidate {
             group,
             is_preferred,
         } in search
         {
-            if !self.with_fs(node.volume, |fs| fs.group_may_hold(group, fragments)) {
+            if !self.with_file_system(node.volume, |fs| fs.group_may_hold(group, fragments)) {
                 continue;
             }
             let map = self.read_group_map(process, node.volume, group).await;
-            self.spend(
-                Context::Process(process),
+            self.spend_processor_time(
+                ExecutionContext::InProcess(process),
                 Stage::Allocate,
-                self.costs.allocate,
+                self.costs.allocation_time,
             )
             .await;
             let preference = preference.filter(|_| is_preferred);
-            let found = self.with_fs_mut(node.volume, |fs| {
+            let found = self.with_file_system_mut(node.volume, |fs| {
                 fs.allocate_in_group(group, preference, fragments)
             });
             match found {
@@ -102,9 +103,9 @@ impl FfsView<'_> {
         &self,
         process: &Rc<Process>,
         volume: u32,
-        group: Group,
+        group: GroupIndex,
     ) -> BufferId {
-        let (address, bytes) = self.with_fs(volume, |fs| {
+        let (address, bytes) = self.with_file_system(volume, |fs| {
             let superblock = fs.superblock();
             (
                 superblock.group_map_address(group),
@@ -117,13 +118,13 @@ impl FfsView<'_> {
 
     async fn clear_buffer(&self, process: &Rc<Process>, id: BufferId, bytes: u32) {
         let cost = self.costs.clear_time(bytes as usize);
-        self.spend(Context::Process(process), Stage::Clear, cost)
+        self.spend_processor_time(ExecutionContext::InProcess(process), Stage::Clear, cost)
             .await;
         let page = self.zero_page(bytes);
         let mut buffers = self.buffers.borrow_mut();
-        let buffer = buffers.get(id);
+        let buffer = buffers.buffer_mut(id);
         buffer.page = Some(page);
-        buffer.is_done = true;
+        buffer.is_transfer_done = true;
     }
 
     /// Extends the fragments at the end of a file, in place or by moving them. Returns the address
@@ -134,16 +135,17 @@ impl FfsView<'_> {
         process: &Rc<Process>,
         node: Vnode,
         growth: TailGrowth,
-    ) -> Result<(Fragment, BufferId)> {
+    ) -> Result<(FragmentAddress, BufferId)> {
         let TailGrowth {
             address,
             old_fragments,
             new_fragments,
             ..
         } = growth;
-        self.with_fs(node.volume, |fs| fs.admit_growth(false))
+        self.with_file_system(node.volume, |fs| fs.require_free_space_for_growth(false))
             .map_err(|_| Errno::NoSpace)?;
-        let fragment_bytes = self.with_fs(node.volume, |fs| fs.superblock().fragment_bytes());
+        let fragment_bytes =
+            self.with_file_system(node.volume, |fs| fs.superblock().fragment_bytes());
         let (old_bytes, new_bytes) = (
             old_fragments * fragment_bytes,
             new_fragments * fragment_bytes,
@@ -154,13 +156,20 @@ impl FfsView<'_> {
         let new_address = if in_place {
             address
         } else {
-            self.with_fs(node.volume, |fs| fs.admit(new_fragments, false))
-                .map_err(|_| Errno::NoSpace)?;
-            let preference = self.with_fs_mut(node.volume, |fs| {
-                fs.block_preference(node.inode, growth.lbn, PointerArray::Direct, growth.lbn)
+            self.with_file_system(node.volume, |fs| {
+                fs.require_free_space(new_fragments, false)
+            })
+            .map_err(|_| Errno::NoSpace)?;
+            let preference = self.with_file_system_mut(node.volume, |fs| {
+                fs.block_preference(
+                    node.inode,
+                    growth.logical_block,
+                    PointerArray::InodePointers,
+                    growth.logical_block,
+                )
             });
-            let search = self.with_fs(node.volume, |fs| fs.relocation_search(address));
-            self.search_groups(process, node, search, (preference, new_fragments))
+            let search = self.with_file_system(node.volume, |fs| fs.relocation_search(address));
+            self.search_cylinder_groups(process, node, search, (preference, new_fragments))
                 .await?
         };
         self.invalidate_overlapping(
@@ -179,19 +188,19 @@ impl FfsView<'_> {
                 .await
         } else {
             self.brelse(process, old).await;
-            self.invalidate(self.block_key(node, address));
+            self.invalidate_buffer(self.block_key(node, address));
             self.free_fragments(process, node.volume, (address, old_fragments))
                 .await;
             let id = self
                 .getblk(process, self.block_key(node, new_address), new_bytes)
                 .await;
             let cost = self.costs.copy_time(old_bytes as usize);
-            self.spend(Context::Process(process), Stage::Copy, cost)
+            self.spend_processor_time(ExecutionContext::InProcess(process), Stage::Copy, cost)
                 .await;
             id
         };
         let cost = self.costs.clear_time((new_bytes - old_bytes) as usize);
-        self.spend(Context::Process(process), Stage::Clear, cost)
+        self.spend_processor_time(ExecutionContext::InProcess(process), Stage::Clear, cost)
             .await;
         {
             let mut grown = contents
@@ -199,12 +208,12 @@ impl FfsView<'_> {
                 .to_vec();
             grown.resize(new_bytes as usize, 0);
             let mut buffers = self.buffers.borrow_mut();
-            let buffer = buffers.get(id);
+            let buffer = buffers.buffer_mut(id);
             buffer.page = Some(grown.into());
-            buffer.is_done = true;
+            buffer.is_transfer_done = true;
         }
-        self.with_fs_mut(node.volume, |fs| {
-            fs.set_direct_pointer(node.inode, growth.lbn, new_address);
+        self.with_file_system_mut(node.volume, |fs| {
+            fs.set_direct_pointer(node.inode, growth.logical_block, new_address);
         });
         self.with_core_inode(node, |core| core.is_modified = true);
         Ok((new_address, id))
@@ -214,23 +223,23 @@ impl FfsView<'_> {
         &self,
         process: &Rc<Process>,
         node: Vnode,
-        (address, old_fragments, new_fragments): (Fragment, u32, u32),
+        (address, old_fragments, new_fragments): (FragmentAddress, u32, u32),
     ) -> bool {
-        let may = self.with_fs(node.volume, |fs| {
+        let may = self.with_file_system(node.volume, |fs| {
             fs.may_extend(address, old_fragments, new_fragments)
         });
         if !may {
             return false;
         }
-        let group = self.with_fs(node.volume, |fs| fs.superblock().group_of(address));
+        let group = self.with_file_system(node.volume, |fs| fs.superblock().group_of(address));
         let map = self.read_group_map(process, node.volume, group).await;
-        self.spend(
-            Context::Process(process),
+        self.spend_processor_time(
+            ExecutionContext::InProcess(process),
             Stage::Allocate,
-            self.costs.allocate,
+            self.costs.allocation_time,
         )
         .await;
-        let extended = self.with_fs_mut(node.volume, |fs| {
+        let extended = self.with_file_system_mut(node.volume, |fs| {
             fs.extend_fragments(address, old_fragments, new_fragments)
         });
         if extended {
@@ -246,17 +255,17 @@ impl FfsView<'_> {
         &self,
         process: &Rc<Process>,
         volume: u32,
-        (address, fragments): (Fragment, u32),
+        (address, fragments): (FragmentAddress, u32),
     ) {
-        let group = self.with_fs(volume, |fs| fs.superblock().group_of(address));
+        let group = self.with_file_system(volume, |fs| fs.superblock().group_of(address));
         let map = self.read_group_map(process, volume, group).await;
-        self.spend(
-            Context::Process(process),
+        self.spend_processor_time(
+            ExecutionContext::InProcess(process),
             Stage::Allocate,
-            self.costs.allocate,
+            self.costs.allocation_time,
         )
         .await;
-        self.with_fs_mut(volume, |fs| fs.free_fragments(address, fragments));
+        self.with_file_system_mut(volume, |fs| fs.free_fragments(address, fragments));
         self.bdwrite(process, map).await;
     }
 }

@@ -19,12 +19,12 @@ impl UnixSession {
         let node = self.vnode_of_file(number);
         let result = match (self.kernel.file_system_view(), node) {
             // It has no such calls.
-            (FileSystemView::V7(_), _) => Err(Errno::Invalid),
-            (FileSystemView::Ffs(ffs), Ok(node)) => {
+            (FileSystemView::SeventhEdition(_), _) => Err(Errno::InvalidArgument),
+            (FileSystemView::FastFileSystem(ffs), Ok(node)) => {
                 ffs.change_attributes(&self.process, node).await;
                 Ok(())
             }
-            (FileSystemView::Ffs(_), Err(errno)) => Err(errno),
+            (FileSystemView::FastFileSystem(_), Err(errno)) => Err(errno),
         };
         self.leave_kernel(result).await
     }
@@ -40,14 +40,14 @@ impl UnixSession {
     async fn change_named_attributes(&self, path: &str) -> Result<()> {
         let (kernel, process) = (&self.kernel, &self.process);
         if kernel.find_device(path)?.is_some() {
-            return Err(Errno::Invalid);
+            return Err(Errno::InvalidArgument);
         }
         let ffs = match kernel.file_system_view() {
-            FileSystemView::V7(v7) => return v7.change_attributes(process, path).await,
-            FileSystemView::Ffs(ffs) => ffs,
+            FileSystemView::SeventhEdition(v7) => return v7.change_attributes(process, path).await,
+            FileSystemView::FastFileSystem(ffs) => ffs,
         };
-        let ResolvedPath::Node(node) = ffs.resolve_path(process, path).await? else {
-            return Err(Errno::Invalid);
+        let ResolvedPath::FileNode(node) = ffs.resolve_path(process, path).await? else {
+            return Err(Errno::InvalidArgument);
         };
         ffs.take_inode(process, node).await;
         ffs.change_attributes(process, node).await;
@@ -61,12 +61,12 @@ impl FfsView<'_> {
     /// synchronously. Otherwise the write follows when the last user drops the inode, or with the
     /// next round of update.
     async fn change_attributes(&self, process: &Rc<Process>, node: Vnode) {
-        self.lock(process, node).await;
+        self.lock_inode(process, node).await;
         self.with_core_inode(node, |core| core.is_modified = true);
-        if self.costs.attributes_synchronous {
+        if self.costs.writes_attributes_synchronously {
             self.write_inode_block(process, node, WriteTiming::Synchronous)
                 .await;
         }
-        self.unlock(node);
+        self.unlock_inode(node);
     }
 }

@@ -1,16 +1,16 @@
 //! Block input and output through the buffer cache of a UNIX kernel: `bread`, `breada`, `bwrite`,
 //! `bdwrite`, `bawrite`.
 
-use super::Unix;
-use super::buffers::{BlockKey, BufferId, Buffers, CLICK, FreeList};
+use super::UnixKernel;
+use super::buffers::{BlockKey, BufferId, Buffers, CLICK_BYTES, FreeList};
 use super::driver::RequestOwner;
-use super::process::{Context, Process};
+use super::process::{ExecutionContext, Process};
 use diskperf_device::{AccessHint, Operation, Request, moment};
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
-impl Unix {
+impl UnixKernel {
     /// Returns the buffer of a block, reserved for the calling process. The contents are undefined
     /// unless the buffer is marked `done`.
     pub(crate) async fn getblk(
@@ -19,15 +19,15 @@ impl Unix {
         key: BlockKey,
         bytes: u32,
     ) -> BufferId {
-        let context = Context::Process(process);
+        let context = ExecutionContext::InProcess(process);
         loop {
-            self.spend(context, Stage::CacheLookup, self.costs.cache_lookup)
+            self.spend_processor_time(context, Stage::CacheLookup, self.costs.cache_lookup_time)
                 .await;
-            let found = self.buffers.borrow().find(key);
+            let found = self.buffers.borrow().find_cached(key);
             let Some(id) = found else {
-                let id = self.new_buffer(process).await;
+                let id = self.take_buffer_for_reuse(process).await;
                 // Somebody may have made one while this process slept.
-                if self.buffers.borrow().find(key).is_some() {
+                if self.buffers.borrow().find_cached(key).is_some() {
                     self.release_buffer(id);
                     continue;
                 }
@@ -52,22 +52,22 @@ impl Unix {
     pub(super) async fn wait_for_buffer(&self, process: &Rc<Process>, id: BufferId) {
         self.buffers
             .borrow_mut()
-            .get(id)
-            .waiters
+            .buffer_mut(id)
+            .waiting_processes
             .push(Rc::clone(process));
-        let from = self.sim.now();
-        self.park(process, "a buffer that another process uses")
+        let from = self.simulation.now();
+        self.wait_for_wake_up(process, "a buffer that another process uses")
             .await;
         self.book_transfer(process, id, from);
     }
 
     fn book_transfer(&self, process: &Process, id: BufferId, from: Time) {
-        let to = process.runnable_at();
+        let to = process.runnable_since();
         let buffer = &self.buffers.borrow().buffers[id.0 as usize];
         match buffer.request {
             Some(request) => {
                 let hardware = self.hardware.borrow();
-                process.book_request(&hardware.requests[request].spans, from, to);
+                process.book_request(&hardware.submitted_requests[request].spans, from, to);
             }
             None => process.book_request(&buffer.transfer_spans, from, to),
         }
@@ -75,21 +75,24 @@ impl Unix {
 
     /// Takes an unused buffer from the free lists, empties it and returns it. Writes a delayed
     /// block to its drive before it reuses the buffer. Sleeps while all buffers are in use.
-    async fn new_buffer(&self, process: &Rc<Process>) -> BufferId {
-        let context = Context::Process(process);
-        self.spend(context, Stage::CacheLookup, self.costs.new_buffer)
+    async fn take_buffer_for_reuse(&self, process: &Rc<Process>) -> BufferId {
+        let context = ExecutionContext::InProcess(process);
+        self.spend_processor_time(context, Stage::CacheLookup, self.costs.new_buffer_time)
             .await;
         loop {
             let victim = {
                 let buffers = self.buffers.borrow();
                 buffers
-                    .free_list_head(FreeList::Age)
-                    .or(buffers.free_list_head(FreeList::Lru))
+                    .free_list_head(FreeList::ReuseFirst)
+                    .or(buffers.free_list_head(FreeList::LeastRecentlyUsed))
             };
             let Some(id) = victim else {
-                self.buffers.borrow_mut().waiters.push(Rc::clone(process));
-                let from = self.sim.now();
-                self.park(process, "a free buffer").await;
+                self.buffers
+                    .borrow_mut()
+                    .processes_awaiting_buffer
+                    .push(Rc::clone(process));
+                let from = self.simulation.now();
+                self.wait_for_wake_up(process, "a free buffer").await;
                 process.book_wait(Stage::BufferWait, from);
                 continue;
             };
@@ -97,15 +100,15 @@ impl Unix {
             if self.buffers.borrow().buffers[id.0 as usize].is_delayed() {
                 // What was delayed has to go out now; it comes back when it
                 // is out, to be reused then.
-                self.buffers.borrow_mut().get(id).reuse_early = true;
+                self.buffers.borrow_mut().buffer_mut(id).should_reuse_early = true;
                 self.bawrite(process, id).await;
                 continue;
             }
             let mut buffers = self.buffers.borrow_mut();
             buffers.set_key(id, None);
-            let buffer = buffers.get(id);
-            buffer.is_done = false;
-            buffer.reuse_early = false;
+            let buffer = buffers.buffer_mut(id);
+            buffer.is_transfer_done = false;
+            buffer.should_reuse_early = false;
             buffer.page = None;
             buffer.valid_bytes = 0;
             return id;
@@ -115,48 +118,48 @@ impl Unix {
     /// Resizes the memory of a buffer to hold a block. Missing memory comes from unused buffers; a
     /// surplus goes to a buffer header without memory.
     async fn allocate_memory(&self, process: &Rc<Process>, id: BufferId, bytes: u32) {
-        let wanted = bytes.next_multiple_of(CLICK);
+        let wanted = bytes.next_multiple_of(CLICK_BYTES);
         let has = self.buffers.borrow().buffers[id.0 as usize].memory_bytes;
         if has > wanted {
             self.move_surplus_memory(id, wanted);
         }
         while self.buffers.borrow().buffers[id.0 as usize].memory_bytes < wanted {
-            let victim = self.new_buffer(process).await;
+            let victim = self.take_buffer_for_reuse(process).await;
             let emptied = {
                 let mut buffers = self.buffers.borrow_mut();
-                let missing = wanted - buffers.get(id).memory_bytes;
-                let taken = missing.min(buffers.get(victim).memory_bytes);
-                buffers.get(id).memory_bytes += taken;
-                buffers.get(victim).memory_bytes -= taken;
-                buffers.get(victim).memory_bytes == 0
+                let missing = wanted - buffers.buffer_mut(id).memory_bytes;
+                let taken = missing.min(buffers.buffer_mut(victim).memory_bytes);
+                buffers.buffer_mut(id).memory_bytes += taken;
+                buffers.buffer_mut(victim).memory_bytes -= taken;
+                buffers.buffer_mut(victim).memory_bytes == 0
             };
             let list = if emptied {
-                FreeList::Empty
+                FreeList::NoMemory
             } else {
-                FreeList::Age
+                FreeList::ReuseFirst
             };
             self.return_to_free_list(victim, list);
         }
-        self.buffers.borrow_mut().get(id).valid_bytes = bytes;
+        self.buffers.borrow_mut().buffer_mut(id).valid_bytes = bytes;
     }
 
     fn move_surplus_memory(&self, id: BufferId, wanted: u32) {
-        let empty = self.buffers.borrow().free_list_head(FreeList::Empty);
+        let empty = self.buffers.borrow().free_list_head(FreeList::NoMemory);
         let Some(empty) = empty else { return };
         {
             let mut buffers = self.buffers.borrow_mut();
             buffers.remove_from_free_list(empty);
-            let surplus = buffers.get(id).memory_bytes - wanted;
-            buffers.get(id).memory_bytes = wanted;
-            buffers.get(empty).memory_bytes = surplus;
+            let surplus = buffers.buffer_mut(id).memory_bytes - wanted;
+            buffers.buffer_mut(id).memory_bytes = wanted;
+            buffers.buffer_mut(empty).memory_bytes = surplus;
         }
-        self.return_to_free_list(empty, FreeList::Age);
+        self.return_to_free_list(empty, FreeList::ReuseFirst);
     }
 
     /// Puts an empty buffer at the head of a free list and wakes the processes that wait for a
     /// buffer.
     fn return_to_free_list(&self, id: BufferId, list: FreeList) {
-        self.buffers.borrow_mut().prepend(id, list);
+        self.buffers.borrow_mut().prepend_to_free_list(id, list);
         self.wake_for_buffer(id);
     }
 
@@ -165,18 +168,18 @@ impl Unix {
     pub(crate) fn release_buffer(&self, id: BufferId) {
         {
             let mut buffers = self.buffers.borrow_mut();
-            let buffer = buffers.get(id);
+            let buffer = buffers.buffer_mut(id);
             buffer.is_asynchronous = false;
             let (age, named) = (
-                std::mem::take(&mut buffer.reuse_early),
+                std::mem::take(&mut buffer.should_reuse_early),
                 buffer.key.is_some(),
             );
             if !named {
-                buffers.prepend(id, FreeList::Age);
+                buffers.prepend_to_free_list(id, FreeList::ReuseFirst);
             } else if age {
-                buffers.append(id, FreeList::Age);
+                buffers.append_to_free_list(id, FreeList::ReuseFirst);
             } else {
-                buffers.append(id, FreeList::Lru);
+                buffers.append_to_free_list(id, FreeList::LeastRecentlyUsed);
             }
         }
         self.wake_for_buffer(id);
@@ -185,50 +188,52 @@ impl Unix {
     fn wake_for_buffer(&self, id: BufferId) {
         let (mut own, mut any) = {
             let mut buffers = self.buffers.borrow_mut();
-            if buffers.get(id).waiters.is_empty() && buffers.waiters.is_empty() {
+            if buffers.buffer_mut(id).waiting_processes.is_empty()
+                && buffers.processes_awaiting_buffer.is_empty()
+            {
                 return;
             }
-            let own = std::mem::take(&mut buffers.get(id).waiters);
-            (own, std::mem::take(&mut buffers.waiters))
+            let own = std::mem::take(&mut buffers.buffer_mut(id).waiting_processes);
+            (own, std::mem::take(&mut buffers.processes_awaiting_buffer))
         };
         for process in own.drain(..).chain(any.drain(..)) {
-            self.wake(&process);
+            self.wake_process(&process);
         }
         // Their room is kept for the next who wait.
         let mut buffers = self.buffers.borrow_mut();
-        buffers.get(id).waiters = own;
-        buffers.waiters = any;
+        buffers.buffer_mut(id).waiting_processes = own;
+        buffers.processes_awaiting_buffer = any;
     }
 
     /// Drops all blocks from the buffer cache that have no delayed write. A buffer in use is only
     /// marked for early reuse.
-    pub(crate) fn invalidate_clean(&self) {
+    pub(crate) fn invalidate_clean_buffers(&self) {
         let keys: Vec<BlockKey> = {
             let buffers = self.buffers.borrow();
             let clean = buffers.buffers.iter().filter(|buffer| !buffer.is_delayed());
             clean.filter_map(|buffer| buffer.key).collect()
         };
         for key in keys {
-            self.invalidate(key);
+            self.invalidate_buffer(key);
         }
     }
 
     /// Drops a freed block from the buffer cache, with its delayed write. If its buffer is in use,
     /// the buffer is only marked for early reuse.
-    pub(crate) fn invalidate(&self, key: BlockKey) {
-        let found = self.buffers.borrow().find(key);
+    pub(crate) fn invalidate_buffer(&self, key: BlockKey) {
+        let found = self.buffers.borrow().find_cached(key);
         let Some(id) = found else { return };
         let mut buffers = self.buffers.borrow_mut();
         if buffers.buffers[id.0 as usize].is_busy {
             // It is on its way out; that it is forgotten shows when it is
             // wanted next.
-            buffers.get(id).reuse_early = true;
+            buffers.buffer_mut(id).should_reuse_early = true;
             return;
         }
         buffers.remove_from_free_list(id);
         buffers.delay_write(id, false);
-        let buffer = buffers.get(id);
-        buffer.is_done = false;
+        let buffer = buffers.buffer_mut(id);
+        buffer.is_transfer_done = false;
         buffer.page = None;
         buffers.set_key(id, None);
         drop(buffers);
@@ -236,21 +241,21 @@ impl Unix {
     }
 }
 
-impl Unix {
+impl UnixKernel {
     /// Returns a buffer with the contents of a block. Reads the block from its drive if the cache
     /// does not hold it.
     pub(crate) async fn bread(&self, process: &Rc<Process>, key: BlockKey, bytes: u32) -> BufferId {
         let id = self.getblk(process, key, bytes).await;
-        if !self.buffers.borrow().buffers[id.0 as usize].is_done {
-            self.start_transfer(Context::Process(process), id, false)
+        if !self.buffers.borrow().buffers[id.0 as usize].is_transfer_done {
+            self.start_transfer(ExecutionContext::InProcess(process), id, false)
                 .await;
             self.biowait(process, id).await;
         }
-        self.trace_use(id.0 as usize, process);
+        self.trace_buffer_use(id.0 as usize, process);
         id
     }
 
-    /// Reads a block as [`Unix::bread`] does, and starts to read a second block that the process
+    /// Reads a block as [`UnixKernel::bread`] does, and starts to read a second block that the process
     /// may want next. Returns the buffer of the first block.
     pub(crate) async fn breada(
         &self,
@@ -258,32 +263,32 @@ impl Unix {
         (key, bytes): (BlockKey, u32),
         (ahead, ahead_bytes): (BlockKey, u32),
     ) -> BufferId {
-        let context = Context::Process(process);
-        self.spend(context, Stage::CacheLookup, self.costs.cache_lookup)
+        let context = ExecutionContext::InProcess(process);
+        self.spend_processor_time(context, Stage::CacheLookup, self.costs.cache_lookup_time)
             .await;
         let mut started = None;
-        if self.buffers.borrow().find(key).is_none() {
+        if self.buffers.borrow().find_cached(key).is_none() {
             let id = self.getblk(process, key, bytes).await;
-            if !self.buffers.borrow().buffers[id.0 as usize].is_done {
+            if !self.buffers.borrow().buffers[id.0 as usize].is_transfer_done {
                 self.start_transfer(context, id, false).await;
             }
             started = Some(id);
         }
-        self.spend(context, Stage::CacheLookup, self.costs.cache_lookup)
+        self.spend_processor_time(context, Stage::CacheLookup, self.costs.cache_lookup_time)
             .await;
-        if self.buffers.borrow().find(ahead).is_none() {
+        if self.buffers.borrow().find_cached(ahead).is_none() {
             let id = self.getblk(process, ahead, ahead_bytes).await;
-            if self.buffers.borrow().buffers[id.0 as usize].is_done {
+            if self.buffers.borrow().buffers[id.0 as usize].is_transfer_done {
                 self.release_buffer(id);
             } else {
-                self.buffers.borrow_mut().get(id).is_asynchronous = true;
+                self.buffers.borrow_mut().buffer_mut(id).is_asynchronous = true;
                 self.start_transfer(context, id, false).await;
             }
         }
         match started {
             Some(id) => {
                 self.biowait(process, id).await;
-                self.trace_use(id.0 as usize, process);
+                self.trace_buffer_use(id.0 as usize, process);
                 id
             }
             None => self.bread(process, key, bytes).await,
@@ -292,7 +297,7 @@ impl Unix {
 
     /// Writes a buffer to its drive, waits for the transfer and releases the buffer.
     pub(crate) async fn bwrite(&self, process: &Rc<Process>, id: BufferId) {
-        self.start_transfer(Context::Process(process), id, true)
+        self.start_transfer(ExecutionContext::InProcess(process), id, true)
             .await;
         self.biowait(process, id).await;
         self.release_buffer(id);
@@ -301,8 +306,8 @@ impl Unix {
     /// Starts to write a buffer to its drive and returns without waiting for the transfer. The
     /// buffer is released when the transfer completes.
     pub(crate) async fn bawrite(&self, process: &Rc<Process>, id: BufferId) {
-        self.buffers.borrow_mut().get(id).is_asynchronous = true;
-        self.start_transfer(Context::Process(process), id, true)
+        self.buffers.borrow_mut().buffer_mut(id).is_asynchronous = true;
+        self.start_transfer(ExecutionContext::InProcess(process), id, true)
             .await;
     }
 
@@ -312,25 +317,25 @@ impl Unix {
         {
             let mut buffers = self.buffers.borrow_mut();
             buffers.delay_write(id, true);
-            buffers.get(id).is_done = true;
+            buffers.buffer_mut(id).is_transfer_done = true;
         }
         self.brelse(process, id).await;
     }
 
-    /// Releases a buffer as [`Unix::release_buffer`] does, and charges the processor time of a cache
+    /// Releases a buffer as [`UnixKernel::release_buffer`] does, and charges the processor time of a cache
     /// look-up to the process.
     pub(crate) async fn brelse(&self, process: &Rc<Process>, id: BufferId) {
-        self.spend(
-            Context::Process(process),
+        self.spend_processor_time(
+            ExecutionContext::InProcess(process),
             Stage::CacheLookup,
-            self.costs.cache_lookup,
+            self.costs.cache_lookup_time,
         )
         .await;
         self.release_buffer(id);
     }
 
     /// Issues a read or write request for a buffer and passes it to the driver of the drive.
-    async fn start_transfer(&self, context: Context<'_>, id: BufferId, write: bool) {
+    async fn start_transfer(&self, context: ExecutionContext<'_>, id: BufferId, write: bool) {
         let request = {
             let mut buffers = self.buffers.borrow_mut();
             buffers.delay_write(id, false);
@@ -344,7 +349,7 @@ impl Unix {
                 .key
                 .expect("a buffer in transfer has a block address");
             let bytes = buffer.valid_bytes;
-            buffer.is_done = false;
+            buffer.is_transfer_done = false;
             let partition = self.volumes.partition(key.volume());
             let mut request = Request {
                 operation: Operation::from_direction(write),
@@ -355,35 +360,38 @@ impl Unix {
                 // Room for spans that is there already.
                 spans: std::mem::take(&mut buffer.transfer_spans),
             };
-            request.spans.issue(moment(self.sim.now()));
-            let request =
-                self.issue_request(request, RequestOwner::Buffer(id), !buffer.is_asynchronous);
+            request.spans.begin_at(moment(self.simulation.now()));
+            let request = self.issue_request(
+                request,
+                RequestOwner::BufferedRequest(id),
+                !buffer.is_asynchronous,
+            );
             assert!(
                 buffer.request.replace(request).is_none(),
                 "a buffer is transferred once at a time"
             );
             if write {
                 writing[key.volume() as usize].0 += 1;
-            } else if let Context::Process(process) = context {
+            } else if let ExecutionContext::InProcess(process) = context {
                 process.count_storage_read(bytes);
             }
             request
         };
-        self.strategy(context, request).await;
+        self.queue_request(context, request).await;
     }
 
     /// Sleeps until the transfer of a buffer that the process holds is complete.
     pub(super) async fn biowait(&self, process: &Rc<Process>, id: BufferId) {
-        let from = self.sim.now();
-        if self.buffers.borrow().buffers[id.0 as usize].is_done {
+        let from = self.simulation.now();
+        if self.buffers.borrow().buffers[id.0 as usize].is_transfer_done {
             return;
         }
         self.buffers
             .borrow_mut()
-            .get(id)
-            .waiters
+            .buffer_mut(id)
+            .waiting_processes
             .push(Rc::clone(process));
-        self.park(process, "a transfer").await;
+        self.wait_for_wake_up(process, "a transfer").await;
         self.book_transfer(process, id, from);
     }
 
@@ -392,25 +400,26 @@ impl Unix {
     pub(super) fn biodone(&self, id: BufferId, request: Request) {
         let (asynchronous, write) = {
             let mut buffers = self.buffers.borrow_mut();
-            let buffer = buffers.get(id);
+            let buffer = buffers.buffer_mut(id);
             buffer.request = None;
             (buffer.is_asynchronous, request.is_write())
         };
-        self.count_request(Some(id), &request, !asynchronous);
-        self.buffers.borrow_mut().get(id).transfer_spans = request.spans;
-        self.move_data(id, write);
+        self.count_completed_request(Some(id), &request, !asynchronous);
+        self.buffers.borrow_mut().buffer_mut(id).transfer_spans = request.spans;
+        self.move_buffer_data(id, write);
         if write {
             self.finish_write(id);
         }
-        self.buffers.borrow_mut().get(id).is_done = true;
+        self.buffers.borrow_mut().buffer_mut(id).is_transfer_done = true;
         if asynchronous {
             self.release_buffer(id);
         } else {
-            let mut waiters = std::mem::take(&mut self.buffers.borrow_mut().get(id).waiters);
+            let mut waiters =
+                std::mem::take(&mut self.buffers.borrow_mut().buffer_mut(id).waiting_processes);
             for process in waiters.drain(..) {
-                self.wake(&process);
+                self.wake_process(&process);
             }
-            self.buffers.borrow_mut().get(id).waiters = waiters;
+            self.buffers.borrow_mut().buffer_mut(id).waiting_processes = waiters;
         }
     }
 
@@ -428,7 +437,7 @@ impl Unix {
             std::mem::take(waiters)
         };
         for process in &waiters {
-            self.wake(process);
+            self.wake_process(process);
         }
     }
 
@@ -436,7 +445,7 @@ impl Unix {
     /// owner shares their memory.
     pub(super) fn edit_buffer<T>(&self, id: BufferId, change: impl FnOnce(&mut [u8]) -> T) -> T {
         let mut buffers = self.buffers.borrow_mut();
-        let page = buffers.get(id).page.as_mut();
+        let page = buffers.buffer_mut(id).page.as_mut();
         let page = page.expect("a buffer that was read has contents");
         if Rc::get_mut(page).is_none() {
             *page = Rc::from(&page[..]);
@@ -444,21 +453,21 @@ impl Unix {
         change(Rc::get_mut(page).expect("a new page has one owner"))
     }
 
-    fn move_data(&self, id: BufferId, write: bool) {
+    fn move_buffer_data(&self, id: BufferId, write: bool) {
         let mut buffers = self.buffers.borrow_mut();
-        let buffer = buffers.get(id);
+        let buffer = buffers.buffer_mut(id);
         let key = buffer
             .key
             .expect("a buffer in transfer has a block address");
-        self.volumes.with_medium(key.volume(), |medium| {
+        self.volumes.with_contents(key.volume(), |medium| {
             if write {
                 let page = buffer
                     .page
                     .as_ref()
                     .expect("a buffer to write has contents");
-                medium.write(key.fragment(), buffer.valid_bytes, page);
+                medium.write_fragments(key.fragment(), buffer.valid_bytes, page);
             } else {
-                buffer.page = Some(medium.read(key.fragment(), buffer.valid_bytes));
+                buffer.page = Some(medium.read_fragments(key.fragment(), buffer.valid_bytes));
             }
         });
     }

@@ -2,8 +2,8 @@
 //! for writing (`bmap`).
 
 use super::buffers::{BlockKey, BufferId};
-use super::ffs::{BlockNeed, BlockPath, Fragment, IndirectId, PointerArray};
-use super::process::{Context, Process};
+use super::ffs::{BlockNeed, BlockPath, FragmentAddress, IndirectBlockId, PointerArray};
+use super::process::{ExecutionContext, Process};
 use super::{FfsView, Vnode};
 use crate::errno::{Errno, Result};
 use diskperf_timeline::Stage;
@@ -13,12 +13,12 @@ use std::rc::Rc;
 /// holds that pointer. `None` is a hole, or an unknown next block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockMapping {
-    pub(crate) block: Option<Fragment>,
-    pub(crate) next_block: Option<Fragment>,
+    pub(crate) block: Option<FragmentAddress>,
+    pub(crate) next_block: Option<FragmentAddress>,
 }
 
 impl FfsView<'_> {
-    pub(crate) fn block_key(&self, node: Vnode, fragment: Fragment) -> BlockKey {
+    pub(crate) fn block_key(&self, node: Vnode, fragment: FragmentAddress) -> BlockKey {
         BlockKey::new(node.volume, fragment.0)
     }
 
@@ -30,39 +30,39 @@ impl FfsView<'_> {
         node: Vnode,
         lbn: u32,
     ) -> Result<BlockMapping> {
-        self.spend(
-            Context::Process(process),
+        self.spend_processor_time(
+            ExecutionContext::InProcess(process),
             Stage::SystemCall,
-            self.costs.block_map,
+            self.costs.block_map_time,
         )
         .await;
-        let path = self.with_fs(node.volume, |fs| fs.locate(lbn));
+        let path = self.with_file_system(node.volume, |fs| fs.locate_block(lbn));
         let path = path.ok_or(Errno::FileTooLarge)?;
         let nothing = BlockMapping {
             block: None,
             next_block: None,
         };
         let (array, index) = match path {
-            BlockPath::Direct { index } => {
-                return Ok(self.with_fs(node.volume, |fs| BlockMapping {
+            BlockPath::DirectPointer { index } => {
+                return Ok(self.with_file_system(node.volume, |fs| BlockMapping {
                     block: fs.direct_pointer(node.inode, index),
                     next_block: (index + 1 < super::ffs::DIRECT_POINTERS)
                         .then(|| fs.direct_pointer(node.inode, index + 1))
                         .flatten(),
                 }));
             }
-            BlockPath::Single { index } => {
-                let root = self.with_fs(node.volume, |fs| fs.indirect_root(node.inode, 1));
+            BlockPath::SingleIndirect { index } => {
+                let root = self.with_file_system(node.volume, |fs| fs.indirect_root(node.inode, 1));
                 (root, index)
             }
-            BlockPath::Double { outer, inner } => {
-                let root = self.with_fs(node.volume, |fs| fs.indirect_root(node.inode, 2));
+            BlockPath::DoubleIndirect { outer, inner } => {
+                let root = self.with_file_system(node.volume, |fs| fs.indirect_root(node.inode, 2));
                 let Some(root) = root else {
                     return Ok(nothing);
                 };
                 let id = self.read_indirect(process, node, root).await;
                 self.brelse(process, id).await;
-                let child = self.with_fs(node.volume, |fs| fs.indirect_child(root, outer));
+                let child = self.with_file_system(node.volume, |fs| fs.indirect_child(root, outer));
                 (child, inner)
             }
         };
@@ -71,7 +71,7 @@ impl FfsView<'_> {
         };
         let id = self.read_indirect(process, node, array).await;
         self.brelse(process, id).await;
-        Ok(self.with_fs(node.volume, |fs| {
+        Ok(self.with_file_system(node.volume, |fs| {
             let last = fs.superblock().pointers_per_block();
             BlockMapping {
                 block: fs.indirect_pointer(array, index),
@@ -86,9 +86,9 @@ impl FfsView<'_> {
         &self,
         process: &Rc<Process>,
         node: Vnode,
-        block: IndirectId,
+        block: IndirectBlockId,
     ) -> BufferId {
-        let (address, bytes) = self.with_fs(node.volume, |fs| {
+        let (address, bytes) = self.with_file_system(node.volume, |fs| {
             (fs.indirect_address(block), fs.superblock().block_bytes())
         });
         self.bread(process, self.block_key(node, address), bytes)
@@ -102,27 +102,27 @@ impl FfsView<'_> {
         process: &Rc<Process>,
         node: Vnode,
         (lbn, end): (u32, u32),
-    ) -> Result<Fragment> {
-        self.spend(
-            Context::Process(process),
+    ) -> Result<FragmentAddress> {
+        self.spend_processor_time(
+            ExecutionContext::InProcess(process),
             Stage::SystemCall,
-            self.costs.block_map,
+            self.costs.block_map_time,
         )
         .await;
         self.grow_tail(process, node, lbn).await?;
-        let path = self.with_fs(node.volume, |fs| fs.locate(lbn));
+        let path = self.with_file_system(node.volume, |fs| fs.locate_block(lbn));
         let path = path.ok_or(Errno::FileTooLarge)?;
         let (array, index, fresh) = match path {
-            BlockPath::Direct { index } => {
+            BlockPath::DirectPointer { index } => {
                 return self.map_direct(process, node, (index, end)).await;
             }
-            BlockPath::Single { index } => {
+            BlockPath::SingleIndirect { index } => {
                 let (root, fresh) = self
                     .find_or_make_indirect_root(process, node, (lbn, 1))
                     .await?;
                 (root, index, fresh)
             }
-            BlockPath::Double { outer, inner } => {
+            BlockPath::DoubleIndirect { outer, inner } => {
                 let (root, fresh) = self
                     .find_or_make_indirect_root(process, node, (lbn, 2))
                     .await?;
@@ -144,19 +144,19 @@ impl FfsView<'_> {
         node: Vnode,
         lbn: u32,
     ) -> Result<()> {
-        let growth = self.with_fs(node.volume, |fs| {
+        let growth = self.with_file_system(node.volume, |fs| {
             let start = u64::from(lbn) * u64::from(fs.superblock().block_bytes());
             fs.tail_growth(node.inode, start)
         });
         let Some(growth) = growth else { return Ok(()) };
         let (_, id) = self.grow_fragments(process, node, growth).await?;
         self.bawrite(process, id).await;
-        let end = self.with_fs(node.volume, |fs| {
-            u64::from(growth.lbn + 1) * u64::from(fs.superblock().block_bytes())
+        let end = self.with_file_system(node.volume, |fs| {
+            u64::from(growth.logical_block + 1) * u64::from(fs.superblock().block_bytes())
         });
-        self.with_fs_mut(node.volume, |fs| {
+        self.with_file_system_mut(node.volume, |fs| {
             let size = fs.size_bytes(node.inode).max(end);
-            fs.set_size(node.inode, size);
+            fs.set_size_bytes(node.inode, size);
         });
         Ok(())
     }
@@ -166,26 +166,26 @@ impl FfsView<'_> {
         process: &Rc<Process>,
         node: Vnode,
         (index, end): (u32, u32),
-    ) -> Result<Fragment> {
-        let need = self.with_fs(node.volume, |fs| {
+    ) -> Result<FragmentAddress> {
+        let need = self.with_file_system(node.volume, |fs| {
             fs.direct_block_need(node.inode, index, end)
         });
         match need {
-            BlockNeed::Present(address) => Ok(address),
-            BlockNeed::Grow(growth) => {
+            BlockNeed::AlreadyPresent(address) => Ok(address),
+            BlockNeed::GrowTail(growth) => {
                 let (address, id) = self.grow_fragments(process, node, growth).await?;
                 self.bdwrite(process, id).await;
                 Ok(address)
             }
-            BlockNeed::Allocate { fragments } => {
-                let preference = self.with_fs_mut(node.volume, |fs| {
-                    fs.block_preference(node.inode, index, PointerArray::Direct, index)
+            BlockNeed::AllocateFragments { fragments } => {
+                let preference = self.with_file_system_mut(node.volume, |fs| {
+                    fs.block_preference(node.inode, index, PointerArray::InodePointers, index)
                 });
                 let (address, id) = self
-                    .allocate(process, node, (preference, fragments))
+                    .allocate_fragments(process, node, (preference, fragments))
                     .await?;
                 self.bdwrite(process, id).await;
-                self.with_fs_mut(node.volume, |fs| {
+                self.with_file_system_mut(node.volume, |fs| {
                     fs.set_direct_pointer(node.inode, index, address);
                 });
                 self.with_core_inode(node, |core| core.is_modified = true);
@@ -201,12 +201,14 @@ impl FfsView<'_> {
         process: &Rc<Process>,
         node: Vnode,
         (lbn, depth): (u32, u32),
-    ) -> Result<(IndirectId, NewBlockPreference)> {
-        if let Some(root) = self.with_fs(node.volume, |fs| fs.indirect_root(node.inode, depth)) {
+    ) -> Result<(IndirectBlockId, NewBlockPreference)> {
+        if let Some(root) =
+            self.with_file_system(node.volume, |fs| fs.indirect_root(node.inode, depth))
+        {
             return Ok((root, None));
         }
         let (address, preference) = self.allocate_indirect(process, node, (lbn, None)).await?;
-        let root = self.with_fs_mut(node.volume, |fs| {
+        let root = self.with_file_system_mut(node.volume, |fs| {
             fs.attach_indirect_root(node.inode, depth, address)
         });
         self.with_core_inode(node, |core| core.is_modified = true);
@@ -217,11 +219,12 @@ impl FfsView<'_> {
         &self,
         process: &Rc<Process>,
         node: Vnode,
-        (root, outer): (IndirectId, u32),
+        (root, outer): (IndirectBlockId, u32),
         (lbn, fresh): (u32, NewBlockPreference),
-    ) -> Result<(IndirectId, NewBlockPreference)> {
+    ) -> Result<(IndirectBlockId, NewBlockPreference)> {
         let above = self.read_indirect(process, node, root).await;
-        if let Some(child) = self.with_fs(node.volume, |fs| fs.indirect_child(root, outer)) {
+        if let Some(child) = self.with_file_system(node.volume, |fs| fs.indirect_child(root, outer))
+        {
             self.brelse(process, above).await;
             return Ok((child, None));
         }
@@ -233,7 +236,7 @@ impl FfsView<'_> {
                 return Err(errno);
             }
         };
-        let child = self.with_fs_mut(node.volume, |fs| {
+        let child = self.with_file_system_mut(node.volume, |fs| {
             fs.attach_indirect_child(root, outer, address)
         });
         self.bdwrite(process, above).await;
@@ -247,16 +250,16 @@ impl FfsView<'_> {
         process: &Rc<Process>,
         node: Vnode,
         (lbn, fresh): (u32, NewBlockPreference),
-    ) -> Result<(Fragment, Option<Fragment>)> {
-        let (preference, fragments) = self.with_fs_mut(node.volume, |fs| {
+    ) -> Result<(FragmentAddress, Option<FragmentAddress>)> {
+        let (preference, fragments) = self.with_file_system_mut(node.volume, |fs| {
             let preference = match fresh {
                 Some(preference) => preference,
-                None => fs.block_preference(node.inode, lbn, PointerArray::Fresh, 0),
+                None => fs.block_preference(node.inode, lbn, PointerArray::NewIndirectBlock, 0),
             };
             (preference, fs.superblock().fragments_per_block())
         });
         let (address, id) = self
-            .allocate(process, node, (preference, fragments))
+            .allocate_fragments(process, node, (preference, fragments))
             .await?;
         self.bwrite(process, id).await;
         Ok((address, preference))
@@ -266,25 +269,35 @@ impl FfsView<'_> {
         &self,
         process: &Rc<Process>,
         node: Vnode,
-        (array, index): (IndirectId, u32),
+        (array, index): (IndirectBlockId, u32),
         (lbn, fresh): (u32, NewBlockPreference),
-    ) -> Result<Fragment> {
+    ) -> Result<FragmentAddress> {
         let above = self.read_indirect(process, node, array).await;
-        if let Some(address) = self.with_fs(node.volume, |fs| fs.indirect_pointer(array, index)) {
+        if let Some(address) =
+            self.with_file_system(node.volume, |fs| fs.indirect_pointer(array, index))
+        {
             self.brelse(process, above).await;
             return Ok(address);
         }
-        let (preference, fragments) = self.with_fs_mut(node.volume, |fs| {
+        let (preference, fragments) = self.with_file_system_mut(node.volume, |fs| {
             let preference = match fresh {
                 Some(preference) => preference,
-                None => fs.block_preference(node.inode, lbn, PointerArray::Indirect(array), index),
+                None => fs.block_preference(
+                    node.inode,
+                    lbn,
+                    PointerArray::IndirectPointers(array),
+                    index,
+                ),
             };
             (preference, fs.superblock().fragments_per_block())
         });
-        match self.allocate(process, node, (preference, fragments)).await {
+        match self
+            .allocate_fragments(process, node, (preference, fragments))
+            .await
+        {
             Ok((address, id)) => {
                 self.bdwrite(process, id).await;
-                self.with_fs_mut(node.volume, |fs| {
+                self.with_file_system_mut(node.volume, |fs| {
                     fs.set_indirect_pointer(array, index, address);
                 });
                 self.bdwrite(process, above).await;
@@ -301,4 +314,4 @@ impl FfsView<'_> {
 
 /// Allocation preference of an indirect block that the current call has allocated; `None` for an
 /// older block. The first data block below it uses the same preference.
-type NewBlockPreference = Option<Option<Fragment>>;
+type NewBlockPreference = Option<Option<FragmentAddress>>;

@@ -2,9 +2,9 @@
 //! chains find the buffer of a block; lists order the unused buffers for reuse.
 
 use super::process::Process;
-use crate::medium::{Page, Pages};
+use crate::medium::{Page, PageCache};
 use diskperf_device::RequestId;
-use diskperf_timeline::Request as Spans;
+use diskperf_timeline::RequestTimeline as Spans;
 use std::rc::Rc;
 
 /// Key of a block in the buffer cache: its volume and its first fragment there. Both are packed in
@@ -38,11 +38,11 @@ pub(crate) struct BufferId(pub(crate) u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FreeList {
     /// Buffers whose contents may be useful again. They are reused last, least recently used first.
-    Lru,
+    LeastRecentlyUsed,
     /// Buffers whose contents are not expected to be useful. They are reused first.
-    Age,
+    ReuseFirst,
     /// Buffer headers without memory.
-    Empty,
+    NoMemory,
 }
 
 /// Buffer of the buffer cache: a header, its share of the memory, and the block that it holds.
@@ -55,16 +55,16 @@ pub(crate) struct Buffer {
     /// Whether a process or a transfer holds the buffer. A busy buffer is on no free list.
     pub(crate) is_busy: bool,
     /// Whether the buffer holds the valid contents of its block.
-    pub(crate) is_done: bool,
+    pub(crate) is_transfer_done: bool,
     /// Whether the buffer holds newer contents than the drive and is still to be written.
     has_delayed_write: bool,
     /// Whether the transfer of the buffer is asynchronous: no process waits for it, and its
     /// completion releases the buffer.
     pub(crate) is_asynchronous: bool,
-    /// Whether the buffer goes to the `Age` list on release, for early reuse.
-    pub(crate) reuse_early: bool,
+    /// Whether the buffer goes to the `ReuseFirst` list on release, for early reuse.
+    pub(crate) should_reuse_early: bool,
     pub(crate) page: Option<Page>,
-    pub(crate) waiters: Vec<Rc<Process>>,
+    pub(crate) waiting_processes: Vec<Rc<Process>>,
     /// Request for this buffer that is in flight at the drive.
     pub(crate) request: Option<RequestId>,
     /// Time of the buffer's last completed request, split by stage.
@@ -72,7 +72,7 @@ pub(crate) struct Buffer {
     free_list: Option<FreeList>,
     previous_in_list: u32,
     next_in_list: u32,
-    chain_next: u32,
+    next_in_chain: u32,
 }
 
 /// Host memory of one buffer header, in bytes.
@@ -87,13 +87,13 @@ const HASH_CHAINS: usize = 1024;
 /// Buffer cache of a UNIX kernel: all buffers, their hash chains and free lists.
 pub(crate) struct Buffers {
     pub(crate) buffers: Vec<Buffer>,
-    delayed_writes: usize,
+    delayed_write_count: usize,
     chains: [u32; HASH_CHAINS],
     /// First and last buffer of each free list, by index of [`FreeList`].
     lists: [(u32, u32); 3],
     /// Processes that wait for any buffer to become free.
-    pub(crate) waiters: Vec<Rc<Process>>,
-    pub(crate) pages: Pages,
+    pub(crate) processes_awaiting_buffer: Vec<Rc<Process>>,
+    pub(crate) pages: PageCache,
     /// Writes in flight of each volume, and the processes that wait until there are no more.
     /// Indexed by volume.
     pub(crate) writes_in_flight: Vec<(usize, Vec<Rc<Process>>)>,
@@ -109,45 +109,45 @@ impl Buffers {
     ) -> Self {
         let mut buffers = Self {
             buffers: Vec::with_capacity(headers as usize),
-            delayed_writes: 0,
+            delayed_write_count: 0,
             chains: [NO_BUFFER; HASH_CHAINS],
             lists: [(NO_BUFFER, NO_BUFFER); 3],
-            waiters: Vec::new(),
-            pages: Pages::default(),
+            processes_awaiting_buffer: Vec::new(),
+            pages: PageCache::default(),
             writes_in_flight: vec![(0, Vec::new()); volumes],
         };
-        let clicks = memory_bytes / CLICK;
+        let clicks = memory_bytes / CLICK_BYTES;
         for number in 0..headers {
             let more = u32::from(number < clicks % headers);
-            let memory = ((clicks / headers + more) * CLICK).min(most_bytes);
+            let memory = ((clicks / headers + more) * CLICK_BYTES).min(most_bytes);
             buffers.buffers.push(Buffer::new(memory));
             let list = if memory == 0 {
-                FreeList::Empty
+                FreeList::NoMemory
             } else {
-                FreeList::Age
+                FreeList::ReuseFirst
             };
-            buffers.append(BufferId(number), list);
+            buffers.append_to_free_list(BufferId(number), list);
         }
         buffers
     }
 
     #[inline]
-    pub(crate) fn get(&mut self, id: BufferId) -> &mut Buffer {
+    pub(crate) fn buffer_mut(&mut self, id: BufferId) -> &mut Buffer {
         &mut self.buffers[id.0 as usize]
     }
 
     /// Sets or clears the delayed-write mark of a buffer.
     pub(crate) fn delay_write(&mut self, id: BufferId, delayed: bool) {
-        let was = std::mem::replace(&mut self.get(id).has_delayed_write, delayed);
-        self.delayed_writes += usize::from(delayed);
-        self.delayed_writes -= usize::from(was);
+        let was = std::mem::replace(&mut self.buffer_mut(id).has_delayed_write, delayed);
+        self.delayed_write_count += usize::from(delayed);
+        self.delayed_write_count -= usize::from(was);
     }
 
     /// Returns the first unused buffer with a delayed write for a volume. Returns `None` without a
     /// search if the cache holds no delayed write, which is the usual case when many files are
     /// synced one by one.
     pub(crate) fn find_delayed(&self, volume: u32) -> Option<BufferId> {
-        if self.delayed_writes == 0 {
+        if self.delayed_write_count == 0 {
             return None;
         }
         let place = self.buffers.iter().position(|buffer| {
@@ -165,14 +165,14 @@ impl Buffers {
 
     /// Returns the buffer that holds a block, if the cache has it.
     #[inline]
-    pub(crate) fn find(&self, key: BlockKey) -> Option<BufferId> {
+    pub(crate) fn find_cached(&self, key: BlockKey) -> Option<BufferId> {
         let mut number = self.chains[Self::chain_index(key)];
         while number != NO_BUFFER {
             let buffer = &self.buffers[number as usize];
             if buffer.key == Some(key) {
                 return Some(BufferId(number));
             }
-            number = buffer.chain_next;
+            number = buffer.next_in_chain;
         }
         None
     }
@@ -199,32 +199,32 @@ impl Buffers {
             if buffer.key.is_some_and(shares) {
                 return Some(BufferId(number));
             }
-            number = buffer.chain_next;
+            number = buffer.next_in_chain;
         }
         None
     }
 
     /// Assigns a block to a buffer, or no block if `key` is `None`, and updates the hash chains.
     pub(crate) fn set_key(&mut self, id: BufferId, key: Option<BlockKey>) {
-        if let Some(old) = self.get(id).key.take() {
+        if let Some(old) = self.buffer_mut(id).key.take() {
             let chain = Self::chain_index(old);
-            let next = self.get(id).chain_next;
+            let next = self.buffer_mut(id).next_in_chain;
             if self.chains[chain] == id.0 {
                 self.chains[chain] = next;
             } else {
                 let mut number = self.chains[chain];
-                while self.buffers[number as usize].chain_next != id.0 {
-                    number = self.buffers[number as usize].chain_next;
+                while self.buffers[number as usize].next_in_chain != id.0 {
+                    number = self.buffers[number as usize].next_in_chain;
                 }
-                self.buffers[number as usize].chain_next = next;
+                self.buffers[number as usize].next_in_chain = next;
             }
         }
         if let Some(key) = key {
             let chain = Self::chain_index(key);
             let first = self.chains[chain];
-            let buffer = self.get(id);
+            let buffer = self.buffer_mut(id);
             buffer.key = Some(key);
-            buffer.chain_next = first;
+            buffer.next_in_chain = first;
             self.chains[chain] = id.0;
         }
     }
@@ -237,7 +237,7 @@ impl Buffers {
 
     /// Takes a buffer off its free list and marks it busy. Panics if the buffer is in use.
     pub(crate) fn remove_from_free_list(&mut self, id: BufferId) {
-        let buffer = self.get(id);
+        let buffer = self.buffer_mut(id);
         let list = buffer
             .free_list
             .take()
@@ -260,9 +260,9 @@ impl Buffers {
     }
 
     /// Puts a buffer that is no longer in use at the end of a free list.
-    pub(crate) fn append(&mut self, id: BufferId, list: FreeList) {
+    pub(crate) fn append_to_free_list(&mut self, id: BufferId, list: FreeList) {
         let last = self.lists[list as usize].1;
-        let buffer = self.get(id);
+        let buffer = self.buffer_mut(id);
         assert!(buffer.free_list.is_none(), "a buffer is on one list");
         buffer.is_busy = false;
         buffer.free_list = Some(list);
@@ -277,9 +277,9 @@ impl Buffers {
     }
 
     /// Puts an empty buffer at the head of a free list, where it is reused first.
-    pub(crate) fn prepend(&mut self, id: BufferId, list: FreeList) {
+    pub(crate) fn prepend_to_free_list(&mut self, id: BufferId, list: FreeList) {
         let first = self.lists[list as usize].0;
-        let buffer = self.get(id);
+        let buffer = self.buffer_mut(id);
         assert!(buffer.free_list.is_none(), "a buffer is on one list");
         buffer.is_busy = false;
         buffer.free_list = Some(list);
@@ -294,7 +294,7 @@ impl Buffers {
     }
 
     /// Returns the total memory of all buffers, in bytes. The total never changes.
-    pub(crate) fn memory(&self) -> u64 {
+    pub(crate) fn allocated_memory_bytes(&self) -> u64 {
         self.buffers
             .iter()
             .map(|buffer| u64::from(buffer.memory_bytes))
@@ -303,7 +303,7 @@ impl Buffers {
 }
 
 /// Unit in which memory moves between buffers, in bytes.
-pub(crate) const CLICK: u32 = 1024;
+pub(crate) const CLICK_BYTES: u32 = 1024;
 
 impl Buffer {
     /// Reports whether the buffer holds a delayed write.
@@ -318,18 +318,18 @@ impl Buffer {
             memory_bytes: memory,
             valid_bytes: 0,
             is_busy: false,
-            is_done: false,
+            is_transfer_done: false,
             has_delayed_write: false,
             is_asynchronous: false,
-            reuse_early: false,
+            should_reuse_early: false,
             page: None,
-            waiters: Vec::new(),
+            waiting_processes: Vec::new(),
             request: None,
             transfer_spans: Spans::default(),
             free_list: None,
             previous_in_list: NO_BUFFER,
             next_in_list: NO_BUFFER,
-            chain_next: NO_BUFFER,
+            next_in_chain: NO_BUFFER,
         }
     }
 }

@@ -7,21 +7,21 @@
 //! The kernel must have a metadata block in core before it uses the block. Each change is therefore
 //! split where the 1983 source would sleep:
 //!
-//! 1. Choice of blocks: [`FileSystem::allocation_search`] names the cylinder groups in the order
-//!    of the source. [`FileSystem::group_may_hold`] tells from the in-core summary whether a
+//! 1. Choice of blocks: [`FastFileSystem::allocation_search`] names the cylinder groups in the order
+//!    of the source. [`FastFileSystem::group_may_hold`] tells from the in-core summary whether a
 //!    group's map is worth reading. [`Superblock::group_map_address`] locates the map.
-//! 2. The change itself: [`FileSystem::allocate_in_group`], [`FileSystem::extend_fragments`],
-//!    [`FileSystem::free_fragments`], the pointer setters and the directory calls.
+//! 2. The change itself: [`FastFileSystem::allocate_in_group`], [`FastFileSystem::extend_fragments`],
+//!    [`FastFileSystem::free_fragments`], the pointer setters and the directory calls.
 //!
 //! A write of one block takes these calls, in order (`writer.rs` has the whole sequence):
 //!
-//! - [`FileSystem::tail_growth`] for fragments that must first become a full block;
-//! - [`FileSystem::locate`];
-//! - [`FileSystem::direct_block_need`] for a direct pointer;
-//! - the path from [`FileSystem::indirect_root`] down for an indirect pointer. Missing blocks are
-//!   allocated with [`FileSystem::block_preference`].
+//! - [`FastFileSystem::tail_growth`] for fragments that must first become a full block;
+//! - [`FastFileSystem::locate_block`];
+//! - [`FastFileSystem::direct_block_need`] for a direct pointer;
+//! - the path from [`FastFileSystem::indirect_root`] down for an indirect pointer. Missing blocks are
+//!   allocated with [`FastFileSystem::block_preference`].
 //!
-//! Addresses are fragment numbers within the partition ([`Fragment`]); the kernel adds the
+//! Addresses are fragment numbers within the partition ([`FragmentAddress`]); the kernel adds the
 //! partition's first sector.
 
 mod allocation;
@@ -43,22 +43,22 @@ mod superblock;
 mod tests;
 mod writer;
 
-pub use allocation::{AllocationSearch, Candidate, NoSpace};
-pub use check::{CheckSummary, Problem};
+pub use allocation::{AllocationSearch, GroupCandidate, NoSpaceLeft};
+pub use check::{CheckSummary, ConsistencyProblem};
 pub use directory::{
-    DIRECTORY_CHUNK_BYTES, DirectoryEntry, EntryLocation, EntrySlot, NAME_MAX_BYTES, NameError,
+    DIRECTORY_CHUNK_BYTES, DirectoryEntry, EntryLocation, EntrySlot, NAME_BYTES_MAX, NameError,
     record_bytes,
 };
 pub use dump::{DumpBlock, DumpedInode};
 pub use fsck::{FsckPass, FsckRead};
 pub use group::GroupSummary;
-pub use indirect::{BlockPath, IndirectId, PointerArray};
+pub use indirect::{BlockPath, IndirectBlockId, PointerArray};
 pub use inode::{BlockNeed, DIRECT_POINTERS, INODE_BYTES, InodeKind, InodeNumber, TailGrowth};
-pub use parameters::{Geometry, NewfsError, Parameters, Tuning};
+pub use parameters::{DiskLabel, FileSystemTuning, NewfsError, NewfsParameters};
 pub use release::ReleaseStep;
 pub use rotation::ROTATIONAL_POSITIONS;
-pub use superblock::{Fragment, Group, Superblock};
-pub use writer::{Metadata, Writer};
+pub use superblock::{FragmentAddress, GroupIndex, Superblock};
+pub use writer::{MetadataAccess, UntimedWriter};
 
 use group::CylinderGroup;
 use indirect::IndirectBlocks;
@@ -68,22 +68,22 @@ use inode::InodeTable;
 /// host memory.
 ///
 /// A clone is an independent file system. Cloning a fresh one is cheaper than making another with
-/// [`FileSystem::newfs`].
+/// [`FastFileSystem::make_file_system`].
 #[derive(Debug, Clone)]
-pub struct FileSystem {
+pub struct FastFileSystem {
     superblock: Superblock,
     /// Summary of each cylinder group. The 1983 kernel keeps this array in core for every mounted
     /// file system and consults it without reading a group map.
     summaries: Vec<GroupSummary>,
     total_summary: GroupSummary,
     /// Cylinder group in which the last section of a file was started.
-    section_rotor: Group,
+    section_rotor: GroupIndex,
     groups: Vec<CylinderGroup>,
     inodes: InodeTable,
     indirect_blocks: IndirectBlocks,
 }
 
-impl FileSystem {
+impl FastFileSystem {
     /// Returns the superblock, with the file system's constants and address arithmetic.
     #[must_use]
     pub fn superblock(&self) -> &Superblock {
@@ -92,7 +92,7 @@ impl FileSystem {
 
     /// Returns the in-core summary of a cylinder group.
     #[must_use]
-    pub fn group_summary(&self, group: Group) -> GroupSummary {
+    pub fn group_summary(&self, group: GroupIndex) -> GroupSummary {
         self.summaries[group.0 as usize]
     }
 
@@ -104,7 +104,7 @@ impl FileSystem {
 
     /// Returns the cylinder group in which the last section of a file was started.
     #[must_use]
-    pub fn section_rotor(&self) -> Group {
+    pub fn section_rotor(&self) -> GroupIndex {
         self.section_rotor
     }
 
@@ -112,8 +112,8 @@ impl FileSystem {
     /// stay where they are.
     ///
     /// # Errors
-    /// The same limits as in [`FileSystem::newfs`]. On error nothing changes.
-    pub fn tune(&mut self, tuning: Tuning) -> Result<(), NewfsError> {
-        self.superblock.tune(tuning)
+    /// The same limits as in [`FastFileSystem::make_file_system`]. On error nothing changes.
+    pub fn set_tuning(&mut self, tuning: FileSystemTuning) -> Result<(), NewfsError> {
+        self.superblock.set_tuning(tuning)
     }
 }

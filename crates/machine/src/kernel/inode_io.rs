@@ -1,8 +1,8 @@
 //! Reading and writing of inodes and directories of a 4.2BSD file system through the buffer cache.
 
 use super::buffers::BlockKey;
-use super::ffs::{Candidate, InodeKind, InodeNumber, ReleaseStep};
-use super::process::{Context, Process};
+use super::ffs::{GroupCandidate, InodeKind, InodeNumber, ReleaseStep};
+use super::process::{ExecutionContext, Process};
 use super::{FfsView, Vnode};
 use crate::errno::{Errno, Result};
 use diskperf_timeline::Stage;
@@ -38,7 +38,7 @@ impl FfsView<'_> {
         process: &Rc<Process>,
         node: Vnode,
     ) -> super::buffers::BufferId {
-        let (address, bytes) = self.with_fs(node.volume, |fs| {
+        let (address, bytes) = self.with_file_system(node.volume, |fs| {
             let superblock = fs.superblock();
             (
                 superblock.inode_block_address(node.inode),
@@ -63,15 +63,15 @@ impl FfsView<'_> {
     }
 
     /// Keeps a looked-up inode from being freed while the process sleeps. Takes no processor time.
-    pub(super) fn pin(&self, node: Vnode) {
+    pub(super) fn pin_inode(&self, node: Vnode) {
         self.with_core_inode(node, |core| core.user_count += 1);
     }
 
-    /// Releases an inode that [`FfsView::pin`] has kept. Frees the inode if it was the last user and
+    /// Releases an inode that [`FfsView::pin_inode`] has kept. Frees the inode if it was the last user and
     /// the inode has no name left.
-    pub(super) async fn unpin(&self, process: &Rc<Process>, node: Vnode) {
+    pub(super) async fn unpin_inode(&self, process: &Rc<Process>, node: Vnode) {
         let last = self.with_core_inode(node, |core| core.user_count == 1);
-        if last && self.with_fs(node.volume, |fs| fs.link_count(node.inode)) == 0 {
+        if last && self.with_file_system(node.volume, |fs| fs.link_count(node.inode)) == 0 {
             self.drop_inode(process, node).await;
         } else {
             self.release_pin(node);
@@ -87,7 +87,7 @@ impl FfsView<'_> {
             panic!("an inode is unpinned only as often as it was pinned");
         };
         core.get_mut().user_count -= 1;
-        if core.get().is_blank() {
+        if core.get().has_no_state() {
             core.remove();
         }
     }
@@ -110,8 +110,8 @@ impl FfsView<'_> {
             }
             // It stays taken while this process sleeps: somebody may come
             // upon it, as long as it has a name.
-            if self.with_fs(node.volume, |fs| fs.link_count(node.inode)) == 0 {
-                self.truncate(process, node, 0).await;
+            if self.with_file_system(node.volume, |fs| fs.link_count(node.inode)) == 0 {
+                self.truncate_inode(process, node, 0).await;
                 self.free_inode(process, node).await;
             } else if modified {
                 self.write_inode_block(process, node, WriteTiming::Delayed)
@@ -126,9 +126,10 @@ impl FfsView<'_> {
     }
 
     async fn free_inode(&self, process: &Rc<Process>, node: Vnode) {
-        let group = self.with_fs(node.volume, |fs| fs.superblock().group_of_inode(node.inode));
+        let group =
+            self.with_file_system(node.volume, |fs| fs.superblock().group_of_inode(node.inode));
         let map = self.read_group_map(process, node.volume, group).await;
-        self.with_fs_mut(node.volume, |fs| fs.free_inode(node.inode));
+        self.with_file_system_mut(node.volume, |fs| fs.free_inode(node.inode));
         self.bdwrite(process, map).await;
     }
 
@@ -140,25 +141,26 @@ impl FfsView<'_> {
         parent: Vnode,
         kind: InodeKind,
     ) -> Result<Vnode> {
-        let preference = self.with_fs(parent.volume, |fs| fs.inode_preference(parent.inode, kind));
-        let search = self.with_fs(parent.volume, |fs| fs.inode_search(preference));
-        for Candidate {
+        let preference =
+            self.with_file_system(parent.volume, |fs| fs.inode_preference(parent.inode, kind));
+        let search = self.with_file_system(parent.volume, |fs| fs.inode_search(preference));
+        for GroupCandidate {
             group,
             is_preferred,
         } in search
         {
-            if !self.with_fs(parent.volume, |fs| fs.group_may_hold_inode(group)) {
+            if !self.with_file_system(parent.volume, |fs| fs.group_may_hold_inode(group)) {
                 continue;
             }
             let map = self.read_group_map(process, parent.volume, group).await;
-            self.spend(
-                Context::Process(process),
+            self.spend_processor_time(
+                ExecutionContext::InProcess(process),
                 Stage::Allocate,
-                self.costs.allocate,
+                self.costs.allocation_time,
             )
             .await;
             let preference = Some(preference).filter(|_| is_preferred);
-            let made = self.with_fs_mut(parent.volume, |fs| {
+            let made = self.with_file_system_mut(parent.volume, |fs| {
                 fs.allocate_inode(group, preference, kind)
             });
             let Some(inode) = made else {
@@ -170,7 +172,7 @@ impl FfsView<'_> {
                 volume: parent.volume,
                 inode,
             };
-            self.with_fs_mut(node.volume, |fs| fs.set_links(inode, 1));
+            self.with_file_system_mut(node.volume, |fs| fs.set_link_count(inode, 1));
             self.take_inode(process, node).await;
             // A name must not point at an inode that is not there yet.
             self.write_inode_block(process, node, WriteTiming::Synchronous)
@@ -181,10 +183,10 @@ impl FfsView<'_> {
     }
 
     /// Truncates a file to a length in bytes and frees the blocks behind it (`itrunc`).
-    pub(crate) async fn truncate(&self, process: &Rc<Process>, node: Vnode, bytes: u64) {
-        let old = self.with_fs(node.volume, |fs| fs.size_bytes(node.inode));
+    pub(crate) async fn truncate_inode(&self, process: &Rc<Process>, node: Vnode, bytes: u64) {
+        let old = self.with_file_system(node.volume, |fs| fs.size_bytes(node.inode));
         let mut steps = Vec::new();
-        self.with_fs_mut(node.volume, |fs| {
+        self.with_file_system_mut(node.volume, |fs| {
             fs.release_blocks(node.inode, bytes, &mut steps);
         });
         if bytes > 0 && bytes < old {
@@ -196,14 +198,15 @@ impl FfsView<'_> {
                     self.write_inode_block(process, node, WriteTiming::Synchronous)
                         .await;
                 }
-                ReleaseStep::IndirectBlock { address, .. } => {
-                    let block_bytes = self.with_fs(node.volume, |fs| fs.superblock().block_bytes());
+                ReleaseStep::ReleaseIndirectBlock { address, .. } => {
+                    let block_bytes =
+                        self.with_file_system(node.volume, |fs| fs.superblock().block_bytes());
                     let key = self.block_key(node, address);
                     let id = self.bread(process, key, block_bytes).await;
                     self.bwrite(process, id).await;
                 }
-                ReleaseStep::Free { address, fragments } => {
-                    self.invalidate(self.block_key(node, address));
+                ReleaseStep::FreeFragments { address, fragments } => {
+                    self.invalidate_buffer(self.block_key(node, address));
                     self.free_fragments(process, node.volume, (address, fragments))
                         .await;
                 }
@@ -214,11 +217,11 @@ impl FfsView<'_> {
     /// Zeroes the rest of the last block of a truncated file, so that the old data does not
     /// reappear when the file grows.
     async fn clear_tail(&self, process: &Rc<Process>, node: Vnode, bytes: u64) {
-        let (lbn, start, length) = self.with_fs(node.volume, |fs| {
+        let (lbn, start, length) = self.with_file_system(node.volume, |fs| {
             let superblock = fs.superblock();
             let lbn = superblock.block_index_at(bytes);
             let start = (bytes % u64::from(superblock.block_bytes())) as usize;
-            let length = fs.fragments_of_block(node.inode, lbn) * superblock.fragment_bytes();
+            let length = fs.fragment_count_of_block(node.inode, lbn) * superblock.fragment_bytes();
             (lbn, start, length)
         });
         if start == 0 {
@@ -232,7 +235,7 @@ impl FfsView<'_> {
             .await;
         {
             let mut buffers = self.buffers.borrow_mut();
-            let buffer = buffers.get(id);
+            let buffer = buffers.buffer_mut(id);
             let page = buffer
                 .page
                 .as_ref()
@@ -246,7 +249,7 @@ impl FfsView<'_> {
 
     /// Reads the blocks of a directory from its start to an offset, as a name look-up does.
     pub(crate) async fn scan_directory(&self, process: &Rc<Process>, node: Vnode, to: u64) {
-        let (size, block_bytes) = self.with_fs(node.volume, |fs| {
+        let (size, block_bytes) = self.with_file_system(node.volume, |fs| {
             (fs.size_bytes(node.inode), fs.superblock().block_bytes())
         });
         let end = (to + 1).min(size.max(1));
@@ -263,14 +266,14 @@ impl FfsView<'_> {
     }
 
     fn directory_bytes(&self, node: Vnode, lbn: u32) -> u32 {
-        self.with_fs(node.volume, |fs| {
-            fs.fragments_of_block(node.inode, lbn) * fs.superblock().fragment_bytes()
+        self.with_file_system(node.volume, |fs| {
+            fs.fragment_count_of_block(node.inode, lbn) * fs.superblock().fragment_bytes()
         })
     }
 
     /// Writes the directory block at an offset, and waits for the write.
     pub(crate) async fn write_directory(&self, process: &Rc<Process>, node: Vnode, offset: u64) {
-        let lbn = self.with_fs(node.volume, |fs| fs.superblock().block_index_at(offset));
+        let lbn = self.with_file_system(node.volume, |fs| fs.superblock().block_index_at(offset));
         let address = self
             .block_address(node, lbn)
             .expect("a directory has no holes");
@@ -289,11 +292,11 @@ impl FfsView<'_> {
         inode: InodeNumber,
     ) -> Result<()> {
         let slot = self
-            .with_fs(parent.volume, |fs| fs.find_entry_slot(parent.inode, name))
+            .with_file_system(parent.volume, |fs| fs.find_entry_slot(parent.inode, name))
             .map_err(super::names::errno_of_name_error)?;
-        if slot.grows {
+        if slot.grows_directory {
             let chunk = u64::from(super::ffs::DIRECTORY_CHUNK_BYTES);
-            let (lbn, end) = self.with_fs(parent.volume, |fs| {
+            let (lbn, end) = self.with_file_system(parent.volume, |fs| {
                 let block_bytes = u64::from(fs.superblock().block_bytes());
                 (
                     fs.superblock().block_index_at(slot.offset_bytes),
@@ -302,7 +305,8 @@ impl FfsView<'_> {
             });
             self.map_for_writing(process, parent, (lbn, end)).await?;
         }
-        let place = self.with_fs_mut(parent.volume, |fs| fs.add_entry(parent.inode, name, inode));
+        let place =
+            self.with_file_system_mut(parent.volume, |fs| fs.add_entry(parent.inode, name, inode));
         self.with_core_inode(parent, |core| core.is_modified = true);
         self.write_directory(process, parent, place.offset_bytes)
             .await;
@@ -312,7 +316,8 @@ impl FfsView<'_> {
     /// Removes a name from a directory and writes the directory block (`dirremove`). Panics if the
     /// directory does not hold the name.
     pub(crate) async fn remove_name(&self, process: &Rc<Process>, (parent, name): (Vnode, &str)) {
-        let place = self.with_fs_mut(parent.volume, |fs| fs.remove_entry(parent.inode, name));
+        let place =
+            self.with_file_system_mut(parent.volume, |fs| fs.remove_entry(parent.inode, name));
         let place = place.expect("the name was looked up");
         self.with_core_inode(parent, |core| core.is_modified = true);
         self.write_directory(process, parent, place.offset_bytes)

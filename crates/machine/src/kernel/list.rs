@@ -7,13 +7,13 @@ macro_rules! each_kernel {
             { $($arguments)* }
             /// 4.2BSD, the seventh edition of UNIX, and kernels like them.
             Unix(
-                crate::kernel::Unix,
+                crate::kernel::UnixKernel,
                 crate::specification::UnixSpecification,
                 crate::kernel::files::UnixSession
             );
             /// Minix, with a file server and disk tasks that exchange messages.
             Minix(
-                crate::kernel::minix::Minix,
+                crate::kernel::minix::MinixKernel,
                 crate::specification::MinixSpecification,
                 crate::kernel::minix::session::MinixSession
             );

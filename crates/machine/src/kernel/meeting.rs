@@ -15,7 +15,7 @@ pub(crate) struct ProcessWaiter<'a> {
 
 impl Computer {
     /// Returns a process as a worker that can wait for other workers.
-    pub(crate) fn waiter<'a>(&'a self, process: &'a Rc<Process>) -> ProcessWaiter<'a> {
+    pub(crate) fn process_waiter<'a>(&'a self, process: &'a Rc<Process>) -> ProcessWaiter<'a> {
         ProcessWaiter {
             computer: self,
             process,
@@ -25,11 +25,11 @@ impl Computer {
 
 impl Waiter for ProcessWaiter<'_> {
     fn task(&self) -> TaskId {
-        self.process.task()
+        self.process.task_id()
     }
 
     fn now(&self) -> Time {
-        self.computer.sim.now()
+        self.computer.simulation.now()
     }
 
     async fn sleep(&self, until: Option<Time>, give_up: impl Fn() -> bool) {
@@ -45,10 +45,10 @@ impl Waiter for ProcessWaiter<'_> {
 
     fn wake_all(&self, tasks: &[TaskId]) {
         for task in tasks {
-            let of_task = |process: &&Rc<Process>| process.task() == *task;
+            let of_task = |process: &&Rc<Process>| process.task_id() == *task;
             let process = |all: &[Rc<Process>]| all.iter().find(of_task).cloned();
             if let Some(process) = self.computer.cpus.with_processes(process) {
-                self.computer.wake(&process);
+                self.computer.wake_process(&process);
             }
         }
     }

@@ -36,14 +36,14 @@ mod tests;
 use super::computer::Computer;
 use super::process::Process;
 use crate::kernel::driver::DriverKernel;
-use crate::medium::Medium;
+use crate::medium::PartitionContents;
 use crate::parts::Drivers;
 use crate::software::RunningKernel;
+use cache::BlockCache;
 pub(crate) use cache::CACHED_BLOCK_BYTES;
-use cache::Cache;
 use diskperf_device::RequestId;
 use diskperf_sim::Time;
-use inodes::InodeTable;
+use inodes::InodesInUse;
 use message::{Endpoint, Exchange, MessageParty};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -51,26 +51,26 @@ use std::ops::Deref;
 use std::pin::Pin;
 use std::rc::Rc;
 
-pub use check::MinixCheck;
-pub(crate) use layout::Volume;
-pub use layout::{BLOCK_BYTES, MinixParameters, MkfsError, room_bytes};
+pub use check::MinixCheckSummary;
+pub(crate) use layout::MinixVolume;
+pub use layout::{BLOCK_BYTES, MinixFileSystemParameters, MinixMkfsError, file_capacity_bytes};
 
 /// Processor times of Minix routines on the modelled machine, and the sizes of the Minix cache and
 /// its requests.
 #[derive(Clone, Debug)]
 pub struct MinixConfig {
     /// Processor time to send a message, including the switch to the receiver.
-    pub message: Time,
+    pub message_time: Time,
     /// Processor time of a system call outside of its work: the C library, and the server's
     /// dispatch and reply.
-    pub call: Time,
+    pub call_time: Time,
     /// Processor time of a task to decode a message and to answer it, outside of the requested
     /// work.
-    pub task: Time,
+    pub disk_task_time: Time,
     /// Processor time to find a block in the cache and to release it.
-    pub cache_lookup: Time,
+    pub cache_lookup_time: Time,
     /// Processor time to reuse a cache buffer for another block.
-    pub buffer_replace: Time,
+    pub buffer_replace_time: Time,
     /// Cache size in blocks.
     pub cache_blocks: u32,
     /// Maximum number of blocks that the file server reads with one request to the disk task for
@@ -81,19 +81,19 @@ pub struct MinixConfig {
 }
 
 /// Running Minix system on its computer.
-pub struct Minix {
+pub struct MinixKernel {
     computer: Computer,
     pub(crate) config: MinixConfig,
     drivers: Drivers,
-    exchange: Exchange,
-    server: RefCell<Server>,
+    message_exchange: Exchange,
+    file_server_state: RefCell<FileServer>,
     /// Program that made the last system call. The clock charges it while the server or a task
     /// runs.
     billed_process: RefCell<Option<Rc<Process>>>,
-    parties: Vec<MessageParty>,
+    message_parties: Vec<MessageParty>,
 }
 
-impl Deref for Minix {
+impl Deref for MinixKernel {
     type Target = Computer;
 
     #[inline]
@@ -102,46 +102,45 @@ impl Deref for Minix {
     }
 }
 
-impl DriverKernel for Minix {
+impl DriverKernel for MinixKernel {
     /// Returns the cost of a message, because Minix turns an interrupt into a message.
     fn interrupt_cost(&self) -> Time {
-        self.config.message
+        self.config.message_time
     }
 
     /// Sends an interrupt message to the disk task, which takes the completed request when the
     /// message arrives.
-    fn completed(&self, _id: RequestId) {
-        self.interrupt_task(Endpoint::Disk);
+    fn request_completed(&self, _id: RequestId) {
+        self.interrupt_task(Endpoint::DiskTask);
     }
 }
 
-/// State of the Minix file server.
-struct Server {
-    cache: Cache,
+struct FileServer {
+    cache: BlockCache,
     /// File system of each drive that has one.
-    volumes: Vec<Volume>,
-    inodes: InodeTable,
-    descriptors: BTreeMap<usize, descriptors::Descriptors>,
+    volumes: Vec<MinixVolume>,
+    inodes: InodesInUse,
+    descriptors: BTreeMap<usize, descriptors::DescriptorTable>,
 }
 
 /// Server and tasks that Minix consists of, most urgent first.
 const KERNEL_ENDPOINTS: [Endpoint; 4] = [
-    Endpoint::Disk,
-    Endpoint::Memory,
-    Endpoint::System,
+    Endpoint::DiskTask,
+    Endpoint::MemoryTask,
+    Endpoint::SystemTask,
     Endpoint::FileServer,
 ];
 
-impl Minix {
+impl MinixKernel {
     /// Creates the file systems on the computer's first drives, if `volumes` has any, and the
     /// server and task processes.
     pub(crate) fn new(
         computer: Computer,
         config: MinixConfig,
         drivers: Drivers,
-        volumes: Vec<Volume>,
+        volumes: Vec<MinixVolume>,
     ) -> Self {
-        let mount = |medium: &mut Medium, volume: Volume| {
+        let mount = |medium: &mut PartitionContents, volume: MinixVolume| {
             let at = |block: u32| u64::from(block) * BLOCK_BYTES as u64;
             volume.write_empty(&mut |block, bytes| medium.write_bytes(at(block), bytes));
             let mut read = |block: u32| {
@@ -149,12 +148,12 @@ impl Minix {
                 medium.read_bytes(at(block), &mut bytes);
                 bytes
             };
-            Volume::read_from_drive(&mut read).expect("a file system was made")
+            MinixVolume::read_from_drive(&mut read).expect("a file system was made")
         };
         let volumes = computer.volumes.make_file_systems(volumes, mount);
         let exchange = Exchange::default();
         let party = |(number, endpoint): (usize, &Endpoint)| {
-            let process = Process::with_rank(usize::MAX - number, endpoint.rank());
+            let process = Process::with_rank(usize::MAX - number, endpoint.process_rank());
             exchange.register(*endpoint, &process);
             MessageParty {
                 endpoint: *endpoint,
@@ -163,43 +162,52 @@ impl Minix {
         };
         let parties = KERNEL_ENDPOINTS.iter().enumerate().map(party).collect();
         Self {
-            server: RefCell::new(Server {
-                cache: Cache::new(config.cache_blocks),
+            file_server_state: RefCell::new(FileServer {
+                cache: BlockCache::new(config.cache_blocks),
                 volumes,
-                inodes: InodeTable::default(),
+                inodes: InodesInUse::default(),
                 descriptors: BTreeMap::new(),
             }),
             computer,
             config,
             drivers,
-            exchange,
+            message_exchange: exchange,
             billed_process: RefCell::default(),
-            parties,
+            message_parties: parties,
         }
     }
 
     fn find_party(&self, endpoint: Endpoint) -> MessageParty {
         let place = KERNEL_ENDPOINTS.iter().position(|own| *own == endpoint);
-        self.parties[place.expect("one of Minix's own processes")].clone()
+        self.message_parties[place.expect("one of Minix's own processes")].clone()
     }
 }
 
-impl RunningKernel for Minix {
-    fn start(self: Rc<Self>) {
-        self.drivers.start(&self);
+impl RunningKernel for MinixKernel {
+    fn start_daemons(self: Rc<Self>) {
+        self.drivers.start_drivers(&self);
         let spawn = |name: &str, task: Pin<Box<dyn Future<Output = ()>>>| {
-            self.sim.spawn(name, false, task);
+            self.simulation.spawn(name, false, task);
         };
         spawn("the disk task", Box::pin(Rc::clone(&self).disk_task()));
-        spawn("the memory task", Box::pin(Rc::clone(&self).memory_task()));
-        spawn("the system task", Box::pin(Rc::clone(&self).system_task()));
-        spawn("the file server", Box::pin(Rc::clone(&self).file_server()));
-        spawn("update", Box::pin(Rc::clone(&self).update()));
+        spawn(
+            "the memory task",
+            Box::pin(Rc::clone(&self).run_memory_task()),
+        );
+        spawn(
+            "the system task",
+            Box::pin(Rc::clone(&self).run_system_task()),
+        );
+        spawn(
+            "the file server",
+            Box::pin(Rc::clone(&self).run_file_server()),
+        );
+        spawn("update", Box::pin(Rc::clone(&self).run_update_daemon()));
     }
 
-    fn billed(&self, found: &Rc<Process>) -> Option<(Rc<Process>, bool)> {
+    fn process_to_charge(&self, found: &Rc<Process>) -> Option<(Rc<Process>, bool)> {
         let own = self
-            .parties
+            .message_parties
             .iter()
             .any(|party| party.process.pid == found.pid);
         if own {
@@ -212,11 +220,11 @@ impl RunningKernel for Minix {
         Some((Rc::clone(found), false))
     }
 
-    fn check(&self, volume: u32) -> Result<u32, Vec<String>> {
-        Ok(self.check_volume(volume)?.open_unlinked)
+    fn check_file_system(&self, volume: u32) -> Result<u32, Vec<String>> {
+        Ok(self.check_volume(volume)?.open_unlinked_count)
     }
 
-    fn ring_note(&self) -> &'static str {
+    fn ring_emulation_note(&self) -> &'static str {
         "extension: Minix had no asynchronous I/O; daemons execute the requests, and the file server serves one at a time at any depth"
     }
 }

@@ -1,7 +1,7 @@
 //! Pipes, which carry bytes from one process to another.
 
 use super::computer::Computer;
-use super::process::{Context, Process};
+use super::process::{ExecutionContext, Process};
 use crate::errno::{Errno, Result};
 use diskperf_timeline::Stage;
 use std::cell::RefCell;
@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 /// Capacity of a pipe in bytes: `PIPSIZ` of 4.2BSD.
-const PIPE_BYTES: usize = 4096;
+const PIPE_CAPACITY_BYTES: usize = 4096;
 
 /// Pipe between a process that writes and a process that reads.
 #[derive(Default)]
@@ -29,21 +29,21 @@ struct PipeState {
 #[derive(Clone)]
 pub enum PipeEnd {
     /// End from which a process reads.
-    Read(Rc<Pipe>),
+    ReadEnd(Rc<Pipe>),
     /// End to which a process writes.
-    Write(Rc<Pipe>),
+    WriteEnd(Rc<Pipe>),
 }
 
 impl Pipe {
     /// Creates a pipe and returns its read end and its write end.
-    pub fn ends() -> (PipeEnd, PipeEnd) {
+    pub fn make_ends() -> (PipeEnd, PipeEnd) {
         let pipe = Rc::new(Self::default());
         {
             let mut state = pipe.state.borrow_mut();
             state.reader_count = 1;
             state.writer_count = 1;
         }
-        (PipeEnd::Read(Rc::clone(&pipe)), PipeEnd::Write(pipe))
+        (PipeEnd::ReadEnd(Rc::clone(&pipe)), PipeEnd::WriteEnd(pipe))
     }
 }
 
@@ -72,7 +72,7 @@ impl Computer {
             };
             if let Some(count) = taken {
                 let cost = self.costs.copy_time(count);
-                self.spend(Context::Process(process), Stage::Copy, cost)
+                self.spend_processor_time(ExecutionContext::InProcess(process), Stage::Copy, cost)
                     .await;
                 self.wake_pipe(pipe);
                 return Ok(count);
@@ -98,7 +98,8 @@ impl Computer {
                         Ok(done)
                     };
                 }
-                let count = (PIPE_BYTES - state.buffered_bytes.len()).min(data.len() - done);
+                let count =
+                    (PIPE_CAPACITY_BYTES - state.buffered_bytes.len()).min(data.len() - done);
                 state.buffered_bytes.extend(&data[done..done + count]);
                 count
             };
@@ -108,7 +109,7 @@ impl Computer {
             }
             done += taken;
             let cost = self.costs.copy_time(taken);
-            self.spend(Context::Process(process), Stage::Copy, cost)
+            self.spend_processor_time(ExecutionContext::InProcess(process), Stage::Copy, cost)
                 .await;
             self.wake_pipe(pipe);
         }
@@ -118,11 +119,11 @@ impl Computer {
     /// Closes an end of a pipe and wakes the processes that wait at the other end.
     pub(crate) fn close_pipe(&self, end: &PipeEnd) {
         let pipe = match end {
-            PipeEnd::Read(pipe) => {
+            PipeEnd::ReadEnd(pipe) => {
                 pipe.state.borrow_mut().reader_count -= 1;
                 pipe
             }
-            PipeEnd::Write(pipe) => {
+            PipeEnd::WriteEnd(pipe) => {
                 pipe.state.borrow_mut().writer_count -= 1;
                 pipe
             }
@@ -135,15 +136,16 @@ impl Computer {
             .borrow_mut()
             .waiting_processes
             .push(Rc::clone(process));
-        let from = self.sim.now();
-        self.park(process, "the other end of a pipe").await;
+        let from = self.simulation.now();
+        self.wait_for_wake_up(process, "the other end of a pipe")
+            .await;
         process.book_wait(Stage::Think, from);
     }
 
     fn wake_pipe(&self, pipe: &Pipe) {
         let waiting = std::mem::take(&mut pipe.state.borrow_mut().waiting_processes);
         for process in &waiting {
-            self.wake(process);
+            self.wake_process(process);
         }
     }
 }

@@ -1,23 +1,23 @@
 //! Raw access to drives past the buffer cache (`physio`). Whole sectors move directly between the
 //! drive and the process.
 
-use super::Unix;
+use super::UnixKernel;
 use super::driver::RequestOwner;
-use super::process::{Context, Process};
+use super::process::{ExecutionContext, Process};
 use crate::errno::{Errno, Result};
 use diskperf_device::{AccessHint, Operation, Request, moment};
 use diskperf_sim::Time;
-use diskperf_timeline::{Request as Spans, Stage};
+use diskperf_timeline::{RequestTimeline as Spans, Stage};
 use std::cell::RefCell;
 use std::rc::Rc;
 
 /// Volume open for raw access, with the header that its transfers use.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RawDevice {
+pub(crate) struct OpenRawDevice {
     pub(crate) volume: u32,
-    pub(crate) header: RawHeaderId,
+    pub(crate) header_id: RawHeaderId,
     /// Whether a completed write is on the medium (force unit access).
-    pub(crate) dsync: bool,
+    pub(crate) is_dsync: bool,
 }
 
 /// Index of a raw transfer header.
@@ -27,16 +27,16 @@ pub(crate) struct RawHeaderId(usize);
 /// Data of a raw transfer, with its direction.
 pub(crate) enum RawData<'a> {
     /// Buffer of the process that receives data from the drive.
-    Read(&'a mut [u8]),
+    ReadBuffer(&'a mut [u8]),
     /// Data of the process that goes to the drive.
-    Write(&'a [u8]),
+    WriteData(&'a [u8]),
 }
 
 impl RawData<'_> {
-    fn len(&self) -> usize {
+    fn byte_count(&self) -> usize {
         match self {
-            Self::Read(into) => into.len(),
-            Self::Write(data) => data.len(),
+            Self::ReadBuffer(into) => into.len(),
+            Self::WriteData(data) => data.len(),
         }
     }
 }
@@ -45,32 +45,34 @@ impl RawData<'_> {
 /// kernel splits longer calls.
 const TRANSFER_BYTES_MAX: usize = 63 << 10;
 
-impl Unix {
+impl UnixKernel {
     /// Reads or writes at an offset of a drive's partition and returns the number of bytes moved,
     /// which is smaller at the end of the partition. Fails with `Invalid` for partial sectors, with
     /// `Busy` for a write to a mounted volume, and with `NoSpace` for a write behind the end.
     pub(crate) async fn transfer_raw(
         &self,
         process: &Rc<Process>,
-        raw: RawDevice,
+        raw: OpenRawDevice,
         (offset, mut data): (u64, RawData<'_>),
     ) -> Result<usize> {
         let volume = raw.volume;
         let partition = self.volumes.partition(volume);
         let sector_bytes = u64::from(partition.sector_bytes);
         let whole = |bytes: u64| bytes.is_multiple_of(sector_bytes);
-        if !whole(offset) || !whole(data.len() as u64) {
-            return Err(Errno::Invalid);
+        if !whole(offset) || !whole(data.byte_count() as u64) {
+            return Err(Errno::InvalidArgument);
         }
-        let writes = matches!(data, RawData::Write(_));
+        let writes = matches!(data, RawData::WriteData(_));
         if writes && self.mounted_count() > volume as usize {
-            return Err(Errno::Busy);
+            return Err(Errno::DeviceBusy);
         }
-        if writes && data.len() > 0 && offset >= partition.bytes() {
+        if writes && data.byte_count() > 0 && offset >= partition.size_bytes() {
             return Err(Errno::NoSpace);
         }
-        let left = partition.bytes().saturating_sub(offset);
-        let wanted = data.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        let left = partition.size_bytes().saturating_sub(offset);
+        let wanted = data
+            .byte_count()
+            .min(usize::try_from(left).unwrap_or(usize::MAX));
         // In whole sectors, however long these are.
         let sector = partition.sector_bytes as usize;
         let most = self.raw_transfer_bytes_max(partition.drive) / sector * sector;
@@ -82,10 +84,11 @@ impl Unix {
             self.transfer_raw_part(process, (raw, writes), (at, bytes))
                 .await;
             let part = done..done + bytes;
-            self.volumes.with_medium(volume, |medium| match &mut data {
-                RawData::Read(into) => medium.read_bytes(at, &mut into[part]),
-                RawData::Write(data) => medium.write_bytes(at, &data[part]),
-            });
+            self.volumes
+                .with_contents(volume, |medium| match &mut data {
+                    RawData::ReadBuffer(into) => medium.read_bytes(at, &mut into[part]),
+                    RawData::WriteData(data) => medium.write_bytes(at, &data[part]),
+                });
             done += bytes;
         }
         Ok(done)
@@ -95,8 +98,8 @@ impl Unix {
         let hardware = self.hardware.borrow();
         hardware
             .drives
-            .get(drive)
-            .most_bytes()
+            .drive_at(drive)
+            .request_bytes_max()
             .unwrap_or(TRANSFER_BYTES_MAX)
     }
 
@@ -104,12 +107,12 @@ impl Unix {
     async fn transfer_raw_part(
         &self,
         process: &Rc<Process>,
-        (raw, write): (RawDevice, bool),
+        (raw, write): (OpenRawDevice, bool),
         (offset, bytes): (u64, usize),
     ) {
         let partition = self.volumes.partition(raw.volume);
         let operation = match write {
-            true => Operation::Write { fua: raw.dsync },
+            true => Operation::Write { fua: raw.is_dsync },
             false => Operation::Read,
         };
         let request = Request {
@@ -127,14 +130,21 @@ impl Unix {
         if !write {
             process.count_storage_read(bytes as u32);
         }
-        self.raw_request(process, raw.header, request).await;
+        self.submit_raw_request(process, raw.header_id, request)
+            .await;
     }
 
     /// Flushes the write-back cache of a raw drive to its medium. Does nothing if the drive has no
     /// such cache.
-    pub(super) async fn flush_raw(&self, process: &Rc<Process>, raw: RawDevice) {
+    pub(super) async fn flush_raw(&self, process: &Rc<Process>, raw: OpenRawDevice) {
         let drive = self.volumes.partition(raw.volume).drive;
-        if !self.hardware.borrow().drives.get(drive).keeps_writes() {
+        if !self
+            .hardware
+            .borrow()
+            .drives
+            .drive_at(drive)
+            .has_write_back_cache()
+        {
             return;
         }
         let request = Request {
@@ -143,22 +153,29 @@ impl Unix {
             hint: AccessHint::Raw,
             ..Request::default()
         };
-        self.raw_request(process, raw.header, request).await;
+        self.submit_raw_request(process, raw.header_id, request)
+            .await;
     }
 
     /// Performs one request through a raw header, from its queueing until the process resumes.
-    async fn raw_request(&self, process: &Rc<Process>, header: RawHeaderId, mut request: Request) {
+    async fn submit_raw_request(
+        &self,
+        process: &Rc<Process>,
+        header: RawHeaderId,
+        mut request: Request,
+    ) {
         self.reserve_header(process, header).await;
-        request.spans.issue(moment(self.sim.now()));
-        let id = self.issue_request(request, RequestOwner::Raw(header), true);
-        self.strategy(Context::Process(process), id).await;
+        request.spans.begin_at(moment(self.simulation.now()));
+        let id = self.issue_request(request, RequestOwner::RawRequest(header), true);
+        self.queue_request(ExecutionContext::InProcess(process), id)
+            .await;
         self.wait_for_raw(process, header).await;
         let waiters = self.with_header(header, |header| {
             header.is_busy = false;
             std::mem::take(&mut header.waiters)
         });
         for process in &waiters {
-            self.wake(process);
+            self.wake_process(process);
         }
     }
 
@@ -172,24 +189,24 @@ impl Unix {
 
     /// Returns raw access to a volume through the volume's own header. 4.2BSD has one for each
     /// drive (`rhpbuf`).
-    pub(super) fn volume_header(volume: u32) -> RawDevice {
+    pub(super) fn volume_header(volume: u32) -> OpenRawDevice {
         let header = RawHeaderId(volume as usize);
-        RawDevice {
+        OpenRawDevice {
             volume,
-            header,
-            dsync: false,
+            header_id: header,
+            is_dsync: false,
         }
     }
 
     /// Returns an additional raw header, for a process with several transfers in flight.
     pub(super) fn take_additional_header(&self) -> RawHeaderId {
         let mut headers = self.raw_headers.borrow_mut();
-        let number = headers.iter().position(|header| header.is_spare);
+        let number = headers.iter().position(|header| header.is_released);
         let number = number.unwrap_or_else(|| {
             headers.push(RawHeader::default());
             headers.len() - 1
         });
-        headers[number].is_spare = false;
+        headers[number].is_released = false;
         RawHeaderId(number)
     }
 
@@ -197,7 +214,7 @@ impl Unix {
     pub(super) fn release_additional_header(&self, id: RawHeaderId) {
         self.with_header(id, |header| {
             assert!(!header.is_busy, "a header in use is not spare");
-            header.is_spare = true;
+            header.is_released = true;
         });
     }
 
@@ -216,15 +233,16 @@ impl Unix {
             if taken {
                 return;
             }
-            let from: Time = self.sim.now();
-            self.park(process, "a drive's raw transfer").await;
+            let from: Time = self.simulation.now();
+            self.wait_for_wake_up(process, "a drive's raw transfer")
+                .await;
             process.book_wait(Stage::BufferWait, from);
         }
     }
 
     /// Sleeps until the transfer of a raw header is complete.
     async fn wait_for_raw(&self, process: &Rc<Process>, id: RawHeaderId) {
-        let from = self.sim.now();
+        let from = self.simulation.now();
         let done = self.with_header(id, |header| {
             let done = header.completed_spans.is_some();
             if !done {
@@ -235,23 +253,23 @@ impl Unix {
         if done {
             return;
         }
-        self.park(process, "a transfer").await;
+        self.wait_for_wake_up(process, "a transfer").await;
         self.with_header(id, |header| {
             let spent = header.completed_spans.as_ref();
             let spent = spent.expect("a woken process finds its transfer complete");
-            process.book_request(spent, from, process.runnable_at());
+            process.book_request(spent, from, process.runnable_since());
         });
     }
 
     /// Completes a raw transfer and wakes its process, which then moves the data.
     pub(super) fn complete_raw(&self, id: RawHeaderId, request: Request) {
-        self.count_request(None, &request, true);
+        self.count_completed_request(None, &request, true);
         let waiters = self.with_header(id, |header| {
             header.completed_spans = Some(request.spans);
             std::mem::take(&mut header.waiters)
         });
         for process in &waiters {
-            self.wake(process);
+            self.wake_process(process);
         }
     }
 }
@@ -261,14 +279,13 @@ impl Unix {
 pub(crate) struct RawHeader {
     is_busy: bool,
     /// Whether the header is free for reuse by any process.
-    is_spare: bool,
+    is_released: bool,
     /// Time of the completed transfer by stage; `None` while the transfer is in flight.
     completed_spans: Option<Spans>,
     /// Processes that wait for the header or for its transfer.
     waiters: Vec<Rc<Process>>,
 }
 
-/// Creates one raw header for each volume.
-pub(crate) fn headers(volumes: usize) -> RefCell<Vec<RawHeader>> {
+pub(crate) fn new_raw_headers(volumes: usize) -> RefCell<Vec<RawHeader>> {
     RefCell::new((0..volumes).map(|_| RawHeader::default()).collect())
 }

@@ -1,40 +1,40 @@
 //! Reads and writes of file contents in a 4.2BSD file system, block by block (`rwip`).
 
 use super::buffers::{BufferId, Buffers};
-use super::ffs::{Fragment, InodeKind};
+use super::ffs::{FragmentAddress, InodeKind};
 use super::inode_io::WriteTiming;
-use super::process::{Context, Process};
+use super::process::{ExecutionContext, Process};
 use super::{FfsView, Vnode};
 use crate::errno::{Errno, Result};
-use crate::written::Written;
+use crate::written::WriteData;
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
 /// Part of a read or write that lies within one block of a file.
 #[derive(Clone, Copy)]
-struct BlockPart {
-    lbn: u32,
-    start: u32,
+struct FileBlockRange {
+    logical_block: u32,
+    start_in_block: u32,
     bytes: u32,
 }
 
-impl BlockPart {
-    fn end(self) -> u32 {
-        self.start + self.bytes
+impl FileBlockRange {
+    fn end_in_block(self) -> u32 {
+        self.start_in_block + self.bytes
     }
 }
 
 impl FfsView<'_> {
-    fn next_part(&self, node: Vnode, offset: u64, wanted: u64) -> Result<BlockPart> {
-        self.with_fs(node.volume, |fs| {
+    fn next_part(&self, node: Vnode, offset: u64, wanted: u64) -> Result<FileBlockRange> {
+        self.with_file_system(node.volume, |fs| {
             let block_bytes = u64::from(fs.superblock().block_bytes());
             if offset / block_bytes > u64::from(u32::MAX) {
                 return Err(Errno::FileTooLarge);
             }
             let start = offset % block_bytes;
-            Ok(BlockPart {
-                lbn: fs.superblock().block_index_at(offset),
-                start: start as u32,
+            Ok(FileBlockRange {
+                logical_block: fs.superblock().block_index_at(offset),
+                start_in_block: start as u32,
                 bytes: wanted.min(block_bytes - start) as u32,
             })
         })
@@ -48,7 +48,7 @@ impl FfsView<'_> {
         node: Vnode,
         (offset, into): (u64, &mut [u8]),
     ) -> Result<usize> {
-        let size = self.with_fs(node.volume, |fs| fs.size_bytes(node.inode));
+        let size = self.with_file_system(node.volume, |fs| fs.size_bytes(node.inode));
         let mut done = 0;
         while done < into.len() && offset + (done as u64) < size {
             let at = offset + done as u64;
@@ -66,32 +66,35 @@ impl FfsView<'_> {
         &self,
         process: &Rc<Process>,
         node: Vnode,
-        (piece, at_end): (BlockPart, bool),
+        (piece, at_end): (FileBlockRange, bool),
         into: &mut [u8],
     ) -> Result<()> {
-        let mapped = self.map_for_reading(process, node, piece.lbn).await?;
-        let context = Context::Process(process);
+        let mapped = self
+            .map_for_reading(process, node, piece.logical_block)
+            .await?;
+        let context = ExecutionContext::InProcess(process);
         let last = self.with_core_inode(node, |core| {
-            std::mem::replace(&mut core.last_read_block, piece.lbn)
+            std::mem::replace(&mut core.last_read_block, piece.logical_block)
         });
         let Some(block) = mapped.block else {
-            self.spend(context, Stage::Copy, self.costs.copy_time(into.len()))
+            self.spend_processor_time(context, Stage::Copy, self.costs.copy_time(into.len()))
                 .await;
             into.fill(0);
             return Ok(());
         };
-        let (bytes, next_bytes, block_bytes) = self.with_fs(node.volume, |fs| {
+        let (bytes, next_bytes, block_bytes) = self.with_file_system(node.volume, |fs| {
             let superblock = fs.superblock();
-            let bytes = |lbn| fs.fragments_of_block(node.inode, lbn) * superblock.fragment_bytes();
+            let bytes =
+                |lbn| fs.fragment_count_of_block(node.inode, lbn) * superblock.fragment_bytes();
             (
-                bytes(piece.lbn),
-                bytes(piece.lbn + 1),
+                bytes(piece.logical_block),
+                bytes(piece.logical_block + 1),
                 superblock.block_bytes(),
             )
         });
-        let ahead = mapped
-            .next_block
-            .filter(|_| self.costs.read_ahead && last + 1 == piece.lbn && next_bytes > 0);
+        let ahead = mapped.next_block.filter(|_| {
+            self.costs.reads_ahead && last + 1 == piece.logical_block && next_bytes > 0
+        });
         let key = self.block_key(node, block);
         let id = match ahead {
             Some(next) => {
@@ -100,21 +103,21 @@ impl FfsView<'_> {
             }
             None => self.bread(process, key, bytes).await,
         };
-        self.spend(context, Stage::Copy, self.costs.copy_time(into.len()))
+        self.spend_processor_time(context, Stage::Copy, self.costs.copy_time(into.len()))
             .await;
-        self.copy_out(id, piece, into);
-        if piece.end() == block_bytes || at_end {
-            self.buffers.borrow_mut().get(id).reuse_early = true;
+        self.copy_from_buffer(id, piece, into);
+        if piece.end_in_block() == block_bytes || at_end {
+            self.buffers.borrow_mut().buffer_mut(id).should_reuse_early = true;
         }
         self.brelse(process, id).await;
         Ok(())
     }
 
-    fn copy_out(&self, id: BufferId, piece: BlockPart, into: &mut [u8]) {
+    fn copy_from_buffer(&self, id: BufferId, piece: FileBlockRange, into: &mut [u8]) {
         let buffers = self.buffers.borrow();
         let page = buffers.buffers[id.0 as usize].page.as_ref();
         let page = page.expect("a buffer that was read has contents");
-        into.copy_from_slice(&page[piece.start as usize..piece.end() as usize]);
+        into.copy_from_slice(&page[piece.start_in_block as usize..piece.end_in_block() as usize]);
     }
 
     /// Writes to a file at an offset and returns the number of bytes written. The number is smaller
@@ -123,20 +126,20 @@ impl FfsView<'_> {
         &self,
         process: &Rc<Process>,
         node: Vnode,
-        (offset, data): (u64, Written<'_>),
+        (offset, data): (u64, WriteData<'_>),
     ) -> Result<usize> {
-        let most = self.with_fs(node.volume, |fs| fs.max_size_bytes());
+        let most = self.with_file_system(node.volume, |fs| fs.file_size_bytes_max());
         if offset >= most && !data.is_empty() {
             return Err(Errno::FileTooLarge);
         }
-        let old = self.with_fs(node.volume, |fs| fs.size_bytes(node.inode));
+        let old = self.with_file_system(node.volume, |fs| fs.size_bytes(node.inode));
         let mut done = 0;
         while done < data.len() {
             let at = offset + done as u64;
             let left = (data.len() - done) as u64;
             let written = match self.next_part(node, at, left.min(most - at)) {
                 Ok(piece) if piece.bytes > 0 => {
-                    let part = data.part(done..done + piece.bytes as usize);
+                    let part = data.subrange(done..done + piece.bytes as usize);
                     self.write_part(process, node, piece, part)
                         .await
                         .map(|()| piece.bytes as usize)
@@ -157,15 +160,15 @@ impl FfsView<'_> {
     }
 
     /// Sets the length of a file in bytes, longer or shorter.
-    pub(crate) async fn resize(
+    pub(crate) async fn resize_file(
         &self,
         process: &Rc<Process>,
         node: Vnode,
         bytes: u64,
     ) -> Result<()> {
-        let old = self.with_fs(node.volume, |fs| fs.size_bytes(node.inode));
+        let old = self.with_file_system(node.volume, |fs| fs.size_bytes(node.inode));
         if bytes <= old {
-            self.truncate(process, node, bytes).await;
+            self.truncate_inode(process, node, bytes).await;
             return Ok(());
         }
         let lengthened = self.extend_file(process, node, bytes).await;
@@ -178,14 +181,14 @@ impl FfsView<'_> {
     async fn extend_file(&self, process: &Rc<Process>, node: Vnode, bytes: u64) -> Result<()> {
         // A file that grows ends in a hole; a tail of fragments may not stay
         // in front of one.
-        let lbn = self.with_fs(node.volume, |fs| fs.superblock().block_index_at(bytes));
+        let lbn = self.with_file_system(node.volume, |fs| fs.superblock().block_index_at(bytes));
         self.grow_tail(process, node, lbn).await?;
-        let within = self.with_fs(node.volume, |fs| fs.tail_growth(node.inode, bytes));
+        let within = self.with_file_system(node.volume, |fs| fs.tail_growth(node.inode, bytes));
         if let Some(growth) = within {
             let (_, id) = self.grow_fragments(process, node, growth).await?;
             self.bdwrite(process, id).await;
         }
-        self.with_fs_mut(node.volume, |fs| fs.set_size(node.inode, bytes));
+        self.with_file_system_mut(node.volume, |fs| fs.set_size_bytes(node.inode, bytes));
         self.write_inode_block(process, node, WriteTiming::Delayed)
             .await;
         Ok(())
@@ -194,11 +197,11 @@ impl FfsView<'_> {
     /// Restores the length of a file after a failed write. The write may have extended the file's
     /// last fragments to a whole block before the allocation behind it failed.
     async fn undo_extension(&self, process: &Rc<Process>, node: Vnode, bytes: u64) {
-        let (size, kind) = self.with_fs(node.volume, |fs| {
-            (fs.size_bytes(node.inode), fs.kind(node.inode))
+        let (size, kind) = self.with_file_system(node.volume, |fs| {
+            (fs.size_bytes(node.inode), fs.inode_kind(node.inode))
         });
-        if size > bytes && kind == InodeKind::File {
-            self.truncate(process, node, bytes).await;
+        if size > bytes && kind == InodeKind::RegularFile {
+            self.truncate_inode(process, node, bytes).await;
         }
     }
 
@@ -206,36 +209,38 @@ impl FfsView<'_> {
         &self,
         process: &Rc<Process>,
         node: Vnode,
-        piece: BlockPart,
-        data: Written<'_>,
+        piece: FileBlockRange,
+        data: WriteData<'_>,
     ) -> Result<()> {
         let address = self
-            .map_for_writing(process, node, (piece.lbn, piece.end()))
+            .map_for_writing(process, node, (piece.logical_block, piece.end_in_block()))
             .await?;
-        let context = Context::Process(process);
-        let (bytes, block_bytes) = self.with_fs_mut(node.volume, |fs| {
+        let context = ExecutionContext::InProcess(process);
+        let (bytes, block_bytes) = self.with_file_system_mut(node.volume, |fs| {
             let block_bytes = fs.superblock().block_bytes();
-            let end = u64::from(piece.lbn) * u64::from(block_bytes) + u64::from(piece.end());
+            let end = u64::from(piece.logical_block) * u64::from(block_bytes)
+                + u64::from(piece.end_in_block());
             let size = fs.size_bytes(node.inode).max(end);
-            fs.set_size(node.inode, size);
-            let fragments = fs.fragments_of_block(node.inode, piece.lbn);
+            fs.set_size_bytes(node.inode, size);
+            let fragments = fs.fragment_count_of_block(node.inode, piece.logical_block);
             (fragments * fs.superblock().fragment_bytes(), block_bytes)
         });
         let cost = self.costs.text_check_time(bytes);
-        self.spend(context, Stage::SystemCall, cost).await;
+        self.spend_processor_time(context, Stage::SystemCall, cost)
+            .await;
         let key = self.block_key(node, address);
-        let whole = piece.start == 0 && piece.bytes == bytes;
+        let whole = piece.start_in_block == 0 && piece.bytes == bytes;
         let id = if whole {
             self.getblk(process, key, bytes).await
         } else {
             self.bread(process, key, bytes).await
         };
-        self.spend(context, Stage::Copy, self.costs.copy_time(data.len()))
+        self.spend_processor_time(context, Stage::Copy, self.costs.copy_time(data.len()))
             .await;
-        self.copy_in(id, piece, whole, data);
+        self.copy_into_buffer(id, piece, whole, data);
         self.with_core_inode(node, |core| core.is_modified = true);
-        if piece.end() == block_bytes {
-            self.buffers.borrow_mut().get(id).reuse_early = true;
+        if piece.end_in_block() == block_bytes {
+            self.buffers.borrow_mut().buffer_mut(id).should_reuse_early = true;
             self.bawrite(process, id).await;
         } else {
             self.bdwrite(process, id).await;
@@ -243,7 +248,13 @@ impl FfsView<'_> {
         Ok(())
     }
 
-    fn copy_in(&self, id: BufferId, piece: BlockPart, whole: bool, data: Written<'_>) {
+    fn copy_into_buffer(
+        &self,
+        id: BufferId,
+        piece: FileBlockRange,
+        whole: bool,
+        data: WriteData<'_>,
+    ) {
         let Buffers {
             buffers: all,
             pages,
@@ -255,13 +266,13 @@ impl FfsView<'_> {
         } else {
             let page = buffer.page.as_mut();
             let page = page.expect("a buffer that was read has contents");
-            pages.change_page(page, piece.start as usize, data);
+            pages.change_page(page, piece.start_in_block as usize, data);
         }
-        buffer.is_done = true;
+        buffer.is_transfer_done = true;
     }
 
     /// Returns the first fragment of a file's block, or `None` for a hole.
-    pub(crate) fn block_address(&self, node: Vnode, lbn: u32) -> Option<Fragment> {
-        self.with_fs(node.volume, |fs| fs.block_address(node.inode, lbn))
+    pub(crate) fn block_address(&self, node: Vnode, lbn: u32) -> Option<FragmentAddress> {
+        self.with_file_system(node.volume, |fs| fs.block_address(node.inode, lbn))
     }
 }

@@ -1,33 +1,38 @@
 //! Renaming of files and directories in a 4.2BSD file system, rename(2).
 
 use super::ffs::InodeKind;
-use super::names::{PathEnd, path_names, root_vnode};
+use super::names::{UnixPathEnd, path_names, root_vnode};
 use super::process::Process;
 use super::{FfsView, Vnode};
 use crate::errno::{Errno, Result};
 use std::rc::Rc;
 
 /// Resolved rename: the inode, and its old and new place.
-struct RenameNames<'a> {
+struct RenameOperation<'a> {
     node: Vnode,
     is_directory: bool,
-    source: PathEnd<'a>,
-    target: PathEnd<'a>,
+    source: UnixPathEnd<'a>,
+    target: UnixPathEnd<'a>,
 }
 
 impl FfsView<'_> {
     /// Renames a file or directory, rename(2). Looks both names up again if another process has
     /// changed them meanwhile.
-    pub(crate) async fn rename(&self, process: &Rc<Process>, from: &str, to: &str) -> Result<()> {
+    pub(crate) async fn rename_path(
+        &self,
+        process: &Rc<Process>,
+        from: &str,
+        to: &str,
+    ) -> Result<()> {
         for path in [from, to] {
             if matches!(path_names(path).last(), Some("." | "..")) {
-                return Err(Errno::Busy);
+                return Err(Errno::DeviceBusy);
             }
         }
         loop {
-            let source = self.find_last(process, from).await?;
-            self.pin(source.parent);
-            let target = self.find_last(process, to).await;
+            let source = self.resolve_parent(process, from).await?;
+            self.pin_inode(source.parent);
+            let target = self.resolve_parent(process, to).await;
             let held = match &target {
                 Ok(target) => {
                     self.lock_nodes(process, nodes_to_lock(&source, target))
@@ -35,7 +40,7 @@ impl FfsView<'_> {
                 }
                 Err(_) => Vec::new(),
             };
-            self.unpin(process, source.parent).await;
+            self.unpin_inode(process, source.parent).await;
             let target = target?;
             let renamed = self.rename_locked(process, source, target, to).await;
             self.unlock_nodes(process, held).await;
@@ -50,8 +55,8 @@ impl FfsView<'_> {
     async fn rename_locked(
         &self,
         process: &Rc<Process>,
-        source: PathEnd<'_>,
-        target: PathEnd<'_>,
+        source: UnixPathEnd<'_>,
+        target: UnixPathEnd<'_>,
         to: &str,
     ) -> Result<Option<()>> {
         if source.parent.volume != target.parent.volume {
@@ -61,15 +66,15 @@ impl FfsView<'_> {
         if now != source.node || self.lookup_name(target.parent, target.name)? != target.node {
             return Ok(None);
         }
-        let node = now.ok_or(Errno::NoEntry)?;
-        let directory = self.kind(node) == InodeKind::Directory;
+        let node = now.ok_or(Errno::NoSuchEntry)?;
+        let directory = self.inode_kind(node) == InodeKind::Directory;
         if to.ends_with('/') && !directory {
             return Err(Errno::NotDirectory);
         }
         if target.node == Some(node) {
             return Ok(Some(()));
         }
-        let change = RenameNames {
+        let change = RenameOperation {
             node,
             is_directory: directory,
             source,
@@ -82,10 +87,10 @@ impl FfsView<'_> {
         moved.map(Some)
     }
 
-    fn check_rename(&self, change: &RenameNames<'_>) -> Result<()> {
-        let ancestry = |of: Vnode| self.with_fs(of.volume, |fs| fs.ancestors(of.inode));
+    fn check_rename(&self, change: &RenameOperation<'_>) -> Result<()> {
+        let ancestry = |of: Vnode| self.with_file_system(of.volume, |fs| fs.ancestors(of.inode));
         if change.is_directory && ancestry(change.target.parent).contains(&change.node.inode) {
-            return Err(Errno::Invalid);
+            return Err(Errno::InvalidArgument);
         }
         let Some(old) = change.target.node else {
             return Ok(());
@@ -93,18 +98,23 @@ impl FfsView<'_> {
         if ancestry(change.source.parent).contains(&old.inode) {
             return Err(Errno::NotEmpty);
         }
-        match (change.is_directory, self.kind(old) == InodeKind::Directory) {
+        match (
+            change.is_directory,
+            self.inode_kind(old) == InodeKind::Directory,
+        ) {
             (true, false) => Err(Errno::NotDirectory),
             (false, true) => Err(Errno::IsDirectory),
-            (true, true) if !self.with_fs(old.volume, |fs| fs.directory_is_empty(old.inode)) => {
+            (true, true)
+                if !self.with_file_system(old.volume, |fs| fs.directory_is_empty(old.inode)) =>
+            {
                 Err(Errno::NotEmpty)
             }
             _ => Ok(()),
         }
     }
 
-    async fn move_name(&self, process: &Rc<Process>, change: &RenameNames<'_>) -> Result<()> {
-        let RenameNames {
+    async fn move_name(&self, process: &Rc<Process>, change: &RenameOperation<'_>) -> Result<()> {
+        let RenameOperation {
             node,
             is_directory: directory,
             source,
@@ -117,7 +127,7 @@ impl FfsView<'_> {
                 self.enter_name(process, place, node.inode).await?;
                 if *directory {
                     let links = self.link_count(target.parent) + 1;
-                    self.set_links(process, target.parent, links).await;
+                    self.set_link_count(process, target.parent, links).await;
                 }
             }
         }
@@ -125,8 +135,8 @@ impl FfsView<'_> {
             .await;
         if *directory {
             let links = self.link_count(source.parent) - 1;
-            self.set_links(process, source.parent, links).await;
-            self.with_fs_mut(node.volume, |fs| {
+            self.set_link_count(process, source.parent, links).await;
+            self.with_file_system_mut(node.volume, |fs| {
                 fs.replace_entry(node.inode, "..", target.parent.inode)
             });
             self.write_directory(process, *node, 0).await;
@@ -141,11 +151,11 @@ impl FfsView<'_> {
         process: &Rc<Process>,
         node: Vnode,
         old: Vnode,
-        target: &PathEnd<'_>,
+        target: &UnixPathEnd<'_>,
     ) {
-        let directory = self.kind(old) == InodeKind::Directory;
+        let directory = self.inode_kind(old) == InodeKind::Directory;
         self.take_inode(process, old).await;
-        let place = self.with_fs_mut(node.volume, |fs| {
+        let place = self.with_file_system_mut(node.volume, |fs| {
             fs.replace_entry(target.parent.inode, target.name, node.inode)
         });
         let place = place.expect("the name was looked up");
@@ -156,7 +166,7 @@ impl FfsView<'_> {
         } else {
             self.link_count(old) - 1
         };
-        self.with_fs_mut(old.volume, |fs| fs.set_links(old.inode, links));
+        self.with_file_system_mut(old.volume, |fs| fs.set_link_count(old.inode, links));
         self.with_core_inode(old, |core| core.is_modified = true);
         self.drop_inode(process, old).await;
     }
@@ -165,7 +175,7 @@ impl FfsView<'_> {
 /// Returns the inodes that a rename must lock: both parent directories, and the file or directory
 /// that it replaces. A move between directories also locks the root, so that no two moves put
 /// directories into each other.
-fn nodes_to_lock(source: &PathEnd<'_>, target: &PathEnd<'_>) -> Vec<Vnode> {
+fn nodes_to_lock(source: &UnixPathEnd<'_>, target: &UnixPathEnd<'_>) -> Vec<Vnode> {
     let mut parties = vec![source.parent, target.parent];
     if source.parent != target.parent {
         parties.extend([

@@ -51,20 +51,19 @@ impl DaemonRequests {
         };
         Self {
             process: Rc::clone(process),
-            slots: (0..size.depth).map(slot).collect(),
+            slots: (0..size.queue_depth).map(slot).collect(),
             state: RingState::new(size),
             ready_daemon_count: Cell::new(0),
             is_closing: Cell::new(false),
         }
     }
 
-    fn slot(&self, slot: u32) -> &DaemonSlot {
+    fn slot_state(&self, slot: u32) -> &DaemonSlot {
         &self.slots[slot as usize]
     }
 
-    /// Returns the daemon process of a ring's slot.
-    pub(crate) fn daemon(&self, slot: u32) -> &Rc<Process> {
-        &self.slot(slot).daemon
+    pub(crate) fn daemon_of_slot(&self, slot: u32) -> &Rc<Process> {
+        &self.slot_state(slot).daemon
     }
 }
 
@@ -78,11 +77,13 @@ impl Deref for DaemonRequests {
 
 impl Computer {
     /// Sleeps until all daemons of a ring wait for their first request.
-    pub(crate) async fn await_daemons(&self, ring: &DaemonRequests) {
+    pub(crate) async fn wait_for_daemons(&self, ring: &DaemonRequests) {
         while ring.ready_daemon_count.get() < ring.slots.len() {
-            let from = self.sim.now();
-            self.park(&ring.process, "its ring daemons to start").await;
-            ring.process.book_cpu_wait(from, ring.process.runnable_at());
+            let from = self.simulation.now();
+            self.wait_for_wake_up(&ring.process, "its ring daemons to start")
+                .await;
+            ring.process
+                .book_cpu_wait(from, ring.process.runnable_since());
         }
     }
 
@@ -93,16 +94,16 @@ impl Computer {
         ring: &DaemonRequests,
         slot: u32,
     ) -> Option<RingRequest> {
-        let of = ring.slot(slot);
+        let of = ring.slot_state(slot);
         if ring.ready_daemon_count.get() < ring.slots.len() {
             ring.ready_daemon_count
                 .set(ring.ready_daemon_count.get() + 1);
             if ring.ready_daemon_count.get() == ring.slots.len() {
-                self.wake(&ring.process);
+                self.wake_process(&ring.process);
             }
         }
         if !ring.is_closing.get() {
-            self.park(&of.daemon, "a request").await;
+            self.wait_for_wake_up(&of.daemon, "a request").await;
         }
         of.request.take()
     }
@@ -113,48 +114,55 @@ impl Computer {
     ///
     /// Panics if the slot already has a request in flight, or if the request is larger than the
     /// slot's buffer.
-    pub(crate) fn hand_over(&self, ring: &DaemonRequests, request: RingRequest) {
-        let slot = ring.slot(request.slot);
+    pub(crate) fn assign_request(&self, ring: &DaemonRequests, request: RingRequest) {
+        let slot = ring.slot_state(request.slot);
         assert!(
             !slot.is_in_flight.replace(true),
             "slot {} already has a request in flight",
             request.slot
         );
-        ring.admit(request);
+        ring.admit_request(request);
         slot.request.set(Some(request));
-        slot.daemon.open_account(self.sim.now());
-        self.wake(&slot.daemon);
+        slot.daemon.open_account(self.simulation.now());
+        self.wake_process(&slot.daemon);
     }
 
     /// Completes a daemon's request, and wakes the process of the ring if the process waits for
     /// this completion.
-    pub(crate) fn complete(&self, ring: &DaemonRequests, slot: u32, result: Result<usize>) {
-        ring.slot(slot).is_in_flight.set(false);
-        if ring.state.complete(slot, result.map(|bytes| bytes as u32)) {
-            self.wake(&ring.process);
+    pub(crate) fn complete_request(&self, ring: &DaemonRequests, slot: u32, result: Result<usize>) {
+        ring.slot_state(slot).is_in_flight.set(false);
+        if ring
+            .state
+            .complete_request(slot, result.map(|bytes| bytes as u32))
+        {
+            self.wake_process(&ring.process);
         }
     }
 
     /// Sleeps until at least `at_least` requests are complete or an optional deadline passes.
     /// Without a deadline, waits for no more requests than are in flight.
-    pub(crate) async fn await_completions(
+    pub(crate) async fn wait_for_completions(
         &self,
         ring: &DaemonRequests,
         at_least: usize,
         until: Option<Time>,
     ) {
-        let from = self.sim.now();
-        if !ring.begin_wait((at_least, until), from) {
+        let from = self.simulation.now();
+        if !ring.begin_completion_wait((at_least, until), from) {
             return;
         }
         let process = &ring.process;
-        self.park_until(process, "its requests", (until, || ring.give_up_wait()))
-            .await;
-        let to = process.runnable_at();
-        match ring.woken_by() {
-            Some(slot) => process.book_daemon(ring.daemon(slot), from, to),
+        self.park_until(
+            process,
+            "its requests",
+            (until, || ring.cancel_completion_wait()),
+        )
+        .await;
+        let to = process.runnable_since();
+        match ring.woken_by_slot() {
+            Some(slot) => process.book_daemon(ring.daemon_of_slot(slot), from, to),
             // Nothing came that it would have waited for.
-            None => process.book(Stage::Think, to, to - from),
+            None => process.book_stage(Stage::Think, to, to - from),
         }
     }
 
@@ -166,8 +174,8 @@ impl Computer {
         );
         ring.is_closing.set(true);
         for slot in &ring.slots {
-            slot.daemon.open_account(self.sim.now());
-            self.wake(&slot.daemon);
+            slot.daemon.open_account(self.simulation.now());
+            self.wake_process(&slot.daemon);
         }
     }
 }

@@ -3,41 +3,43 @@
 use super::buffers::BufferId;
 use super::inode_io::WriteTiming;
 use super::process::Process;
-use super::{BlockKey, FfsView, FileSystemView, Unix, Vnode};
-use crate::event::Event;
+use super::{BlockKey, FfsView, FileSystemView, UnixKernel, Vnode};
+use crate::event::MachineEvent;
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
-impl Unix {
+impl UnixKernel {
     /// Runs the daemon `/etc/update`, which syncs all mounted volumes at a fixed interval and never
     /// ends.
-    pub(crate) async fn update(self: Rc<Self>) {
+    pub(crate) async fn run_update_daemon(self: Rc<Self>) {
         let process = Process::new(usize::MAX);
-        self.begin(&process).await;
+        self.begin_process(&process).await;
         loop {
-            let next = self.sim.now() + self.costs.update_interval;
-            self.processor_idle_until(&process, next).await;
+            let next = self.simulation.now() + self.costs.update_interval;
+            self.sleep_in_background_until(&process, next).await;
             self.regain_processor(&process).await;
             let volumes = self.mounted_count();
             for volume in 0..volumes {
-                self.sync(&process, volume as u32).await;
+                self.sync_volume(&process, volume as u32).await;
             }
         }
     }
 
     /// Releases the processor until a point in virtual time. The wait alone does not keep the
     /// simulation running.
-    async fn processor_idle_until(&self, process: &Process, at: diskperf_sim::Time) {
+    async fn sleep_in_background_until(&self, process: &Process, at: diskperf_sim::Time) {
         self.release_processor(process);
-        self.sim.sleep_in_background_until(at, Event::Daemon).await;
+        self.simulation
+            .sleep_in_background_until(at, MachineEvent::DaemonWakeUp)
+            .await;
     }
 
     /// Starts to write all delayed blocks and changed inodes of a volume, without waiting for the
     /// writes (`sync`, `bflush`).
-    pub(crate) async fn sync(&self, process: &Rc<Process>, volume: u32) {
+    pub(crate) async fn sync_volume(&self, process: &Rc<Process>, volume: u32) {
         match self.file_system_view() {
-            FileSystemView::V7(v7) => v7.update(process, volume).await,
-            FileSystemView::Ffs(ffs) => ffs.update_inodes(process, volume).await,
+            FileSystemView::SeventhEdition(v7) => v7.update_volume(process, volume).await,
+            FileSystemView::FastFileSystem(ffs) => ffs.update_inodes(process, volume).await,
         }
         while let Some(id) = self.take_delayed_write(volume) {
             self.bawrite(process, id).await;
@@ -54,8 +56,8 @@ impl Unix {
     }
 
     /// Writes all delayed data of a volume and waits until no write to the volume is in flight.
-    pub(crate) async fn flush(&self, process: &Rc<Process>, volume: u32) {
-        self.sync(process, volume).await;
+    pub(crate) async fn flush_volume(&self, process: &Rc<Process>, volume: u32) {
+        self.sync_volume(process, volume).await;
         loop {
             {
                 let mut buffers = self.buffers.borrow_mut();
@@ -65,8 +67,9 @@ impl Unix {
                 }
                 waiters.push(Rc::clone(process));
             }
-            let from = self.sim.now();
-            self.park(process, "pending writes to complete").await;
+            let from = self.simulation.now();
+            self.wait_for_wake_up(process, "pending writes to complete")
+                .await;
             process.book_wait(Stage::BufferWait, from);
         }
     }
@@ -74,7 +77,8 @@ impl Unix {
 
 impl FfsView<'_> {
     async fn update_inodes(&self, process: &Rc<Process>, volume: u32) {
-        let modified = std::mem::take(&mut self.mounts.borrow_mut()[volume as usize].modified);
+        let modified =
+            std::mem::take(&mut self.mounts.borrow_mut()[volume as usize].superblock_modified);
         if modified {
             self.write_superblock(process, volume).await;
         }
@@ -92,7 +96,7 @@ impl FfsView<'_> {
     }
 
     async fn write_superblock(&self, process: &Rc<Process>, volume: u32) {
-        let (address, bytes) = self.with_fs(volume, |fs| {
+        let (address, bytes) = self.with_file_system(volume, |fs| {
             let superblock = fs.superblock();
             (
                 superblock.superblock_address(),
@@ -102,7 +106,7 @@ impl FfsView<'_> {
         let key = BlockKey::new(volume, address.0);
         let id = self.getblk(process, key, bytes).await;
         let page = self.zero_page(bytes);
-        self.buffers.borrow_mut().get(id).page = Some(page);
+        self.buffers.borrow_mut().buffer_mut(id).page = Some(page);
         self.bawrite(process, id).await;
     }
 }

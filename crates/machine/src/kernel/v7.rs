@@ -24,47 +24,47 @@ mod tests;
 use super::buffers::{BlockKey, BufferId};
 use super::ffs::InodeNumber;
 use super::process::Process;
-use super::{InodeInCore, Unix, Vnode};
-use crate::medium::Medium;
+use super::{InodeInCore, UnixKernel, Vnode};
 use crate::medium::Page;
+use crate::medium::PartitionContents;
 use crate::volumes::Volumes;
-use layout::{Inode, SUPERBLOCK_BLOCK, Superblock};
+use layout::{SUPERBLOCK_BLOCK, V7Inode, V7Superblock};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::rc::Rc;
 
-pub use check::V7Check;
-pub use layout::{BLOCK_BYTES, MkfsError, V7Parameters, room_bytes};
+pub use check::V7CheckSummary;
+pub use layout::{BLOCK_BYTES, V7MkfsError, V7Parameters, file_capacity_bytes};
 
 /// Block size in bytes, in the integer type of the buffer cache.
 const BLOCK_BYTES_U32: u32 = BLOCK_BYTES as u32;
 
 /// State of a UNIX kernel that belongs to the seventh edition's file system.
-pub(crate) struct V7 {
+pub(crate) struct V7FileSystems {
     volumes: RefCell<Vec<V7Volume>>,
 }
 
 /// Mounted file system of the seventh edition.
 pub(crate) struct V7Volume {
-    superblock: Superblock,
+    superblock: V7Superblock,
     /// Whether the super block was changed since its last write (`s_fmod`).
-    modified: bool,
+    superblock_modified: bool,
     /// Lock of the free list, held while a process reads or writes a block of its chain
     /// (`s_flock`).
-    free_list: SleepLock,
+    free_list_lock: SleepLock,
     /// Lock of the search for free inodes (`s_ilock`).
-    inode_list: SleepLock,
+    inode_list_lock: SleepLock,
     inodes: BTreeMap<InodeNumber, V7InodeInCore>,
 }
 
 impl V7Volume {
-    fn free_list(&mut self) -> &mut SleepLock {
-        &mut self.free_list
+    fn free_list_lock(&mut self) -> &mut SleepLock {
+        &mut self.free_list_lock
     }
 
-    fn inode_list(&mut self) -> &mut SleepLock {
-        &mut self.inode_list
+    fn inode_list_lock(&mut self) -> &mut SleepLock {
+        &mut self.inode_list_lock
     }
 }
 
@@ -79,31 +79,31 @@ struct SleepLock {
 #[derive(Default)]
 struct V7InodeInCore {
     /// Contents of the inode; `None` while the inode is being read.
-    inode: Option<Inode>,
-    core: InodeInCore,
+    inode: Option<V7Inode>,
+    in_core_state: InodeInCore,
     readers: Vec<Rc<Process>>,
 }
 
-impl V7 {
+impl V7FileSystems {
     /// Makes a seventh edition file system on each medium and mounts it.
     pub(crate) fn new(
         volumes: &Volumes,
         parameters: V7Parameters,
         bytes: impl Iterator<Item = u64>,
     ) -> Self {
-        let mount = |medium: &mut Medium, bytes: u64| {
+        let mount = |medium: &mut PartitionContents, bytes: u64| {
             let at = |block: u32| u64::from(block) * BLOCK_BYTES as u64;
-            layout::mkfs(bytes, parameters, &mut |block, contents| {
+            layout::make_file_system(bytes, parameters, &mut |block, contents| {
                 medium.write_bytes(at(block), contents);
             })
             .expect("the specification was checked");
             let mut superblock = [0; BLOCK_BYTES];
             medium.read_bytes(at(SUPERBLOCK_BLOCK), &mut superblock);
             V7Volume {
-                superblock: Superblock::decode(&superblock),
-                modified: false,
-                free_list: SleepLock::default(),
-                inode_list: SleepLock::default(),
+                superblock: V7Superblock::decode_superblock(&superblock),
+                superblock_modified: false,
+                free_list_lock: SleepLock::default(),
+                inode_list_lock: SleepLock::default(),
                 inodes: BTreeMap::new(),
             }
         };
@@ -112,31 +112,34 @@ impl V7 {
         }
     }
 
-    /// Returns the number of volumes with a mounted file system.
-    pub(crate) fn volumes(&self) -> usize {
+    pub(crate) fn volume_count(&self) -> usize {
         self.volumes.borrow().len()
     }
 
     /// Calls a closure with the in-core state of an inode in use. Panics if the inode is not in
     /// core.
-    pub(crate) fn in_core<T>(&self, node: Vnode, use_it: impl FnOnce(&mut InodeInCore) -> T) -> T {
+    pub(crate) fn with_in_core_inode<T>(
+        &self,
+        node: Vnode,
+        use_it: impl FnOnce(&mut InodeInCore) -> T,
+    ) -> T {
         let mut volumes = self.volumes.borrow_mut();
         let inodes = &mut volumes[node.volume as usize].inodes;
         let found = inodes.get_mut(&node.inode);
-        use_it(&mut found.expect("an inode in use is in core").core)
+        use_it(&mut found.expect("an inode in use is in core").in_core_state)
     }
 }
 
 /// File system state of the seventh edition, together with the kernel that uses it.
 pub(crate) struct V7View<'a> {
-    pub(crate) unix: &'a Unix,
-    pub(crate) v7: &'a V7,
+    pub(crate) unix: &'a UnixKernel,
+    pub(crate) v7: &'a V7FileSystems,
 }
 
 impl Deref for V7View<'_> {
-    type Target = Unix;
+    type Target = UnixKernel;
 
-    fn deref(&self) -> &Unix {
+    fn deref(&self) -> &UnixKernel {
         self.unix
     }
 }
@@ -147,7 +150,7 @@ impl V7View<'_> {
     }
 
     /// Calls a closure with the contents of an inode in use. Panics if the inode is not in core.
-    pub(crate) fn with_inode<T>(&self, node: Vnode, look: impl FnOnce(&Inode) -> T) -> T {
+    pub(crate) fn with_inode<T>(&self, node: Vnode, look: impl FnOnce(&V7Inode) -> T) -> T {
         self.with_volume(node.volume, |volume| {
             let found = volume.inodes.get(&node.inode);
             let inode = found.and_then(|found| found.inode.as_ref());
@@ -156,12 +159,12 @@ impl V7View<'_> {
     }
 
     /// Changes an inode in use through a closure, and marks inode and super block as modified.
-    fn with_inode_mut<T>(&self, node: Vnode, change: impl FnOnce(&mut Inode) -> T) -> T {
+    fn with_inode_mut<T>(&self, node: Vnode, change: impl FnOnce(&mut V7Inode) -> T) -> T {
         self.with_volume(node.volume, |volume| {
-            volume.modified = true;
+            volume.superblock_modified = true;
             let found = volume.inodes.get_mut(&node.inode);
             let found = found.expect("an inode in use is in core");
-            found.core.is_modified = true;
+            found.in_core_state.is_modified = true;
             change(found.inode.as_mut().expect("an inode in use was read"))
         })
     }
@@ -202,8 +205,8 @@ impl V7View<'_> {
             if !shut {
                 return;
             }
-            let from = self.sim.now();
-            self.park(process, "a free list that another process uses")
+            let from = self.simulation.now();
+            self.wait_for_wake_up(process, "a free list that another process uses")
                 .await;
             process.book_wait(diskperf_timeline::Stage::BufferWait, from);
         }
@@ -216,27 +219,28 @@ impl V7View<'_> {
             std::mem::take(&mut gate.waiters)
         });
         for process in &waiters {
-            self.wake(process);
+            self.wake_process(process);
         }
     }
 
     /// Writes a changed super block, and copies changed inodes into their cached blocks. A sync
     /// does this before it writes the delayed blocks.
-    pub(crate) async fn update(&self, process: &Rc<Process>, volume: u32) {
+    pub(crate) async fn update_volume(&self, process: &Rc<Process>, volume: u32) {
         let bytes = self.with_volume(volume, |volume| {
-            std::mem::take(&mut volume.modified).then(|| volume.superblock.encode())
+            std::mem::take(&mut volume.superblock_modified)
+                .then(|| volume.superblock.encode_superblock())
         });
         if let Some(bytes) = bytes {
             let key = Self::block_key(volume, SUPERBLOCK_BLOCK);
             let id = self.getblk(process, key, BLOCK_BYTES_U32).await;
-            self.buffers.borrow_mut().get(id).page = Some(bytes.into());
+            self.buffers.borrow_mut().buffer_mut(id).page = Some(bytes.into());
             self.bwrite(process, id).await;
         }
         let changed = self.with_volume(volume, |volume| {
             let changed = volume
                 .inodes
                 .iter()
-                .filter(|(_, inode)| inode.core.is_modified);
+                .filter(|(_, inode)| inode.in_core_state.is_modified);
             changed.map(|(inode, _)| *inode).collect::<Vec<_>>()
         });
         for inode in changed {

@@ -1,17 +1,17 @@
 //! Construction of the kernels on their computers from the catalogue's description.
 
 use crate::driver::QueueOrder;
-use crate::kernel::buffers::{Buffers, CLICK, HEADER_BYTES};
+use crate::kernel::buffers::{Buffers, CLICK_BYTES, HEADER_BYTES};
 use crate::kernel::computer::Computer;
-use crate::kernel::ffs::FileSystem;
-use crate::kernel::minix::{self, CACHED_BLOCK_BYTES, Minix};
-use crate::kernel::v7::V7;
-use crate::kernel::{FileSystems, Mount, Unix, raw};
+use crate::kernel::ffs::FastFileSystem;
+use crate::kernel::minix::{self, CACHED_BLOCK_BYTES, MinixKernel};
+use crate::kernel::v7::V7FileSystems;
+use crate::kernel::{FileSystems, Mount, UnixKernel, raw};
 use crate::parts::{Attachment, Drivers};
 use crate::software::Kernel;
 use crate::specification::{
-    BUFFERS_MIN, ComputerSpecification, Edition, KernelBuilder, Layout, MinixSpecification,
-    Specification, UnixSpecification, Volume,
+    BUFFER_COUNT_MIN, ComputerSpecification, KernelBuilder, MachineSpecification,
+    MinixSpecification, UnixEdition, UnixSpecification, VolumeLayout, VolumeSpecification,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -26,28 +26,28 @@ impl KernelBuilder for UnixSpecification {
         &self.attachments
     }
 
-    fn order(&self) -> QueueOrder {
-        self.order
+    fn queue_order(&self) -> QueueOrder {
+        self.queue_order
     }
 
-    fn layout(&self, volume: &Volume) -> Option<Layout> {
-        match self.edition {
-            Edition::Bsd => volume.filesystem.map(Layout::Ffs),
-            Edition::Seventh(parameters) => parameters.map(Layout::V7),
+    fn volume_layout(&self, volume: &VolumeSpecification) -> Option<VolumeLayout> {
+        match self.unix_edition {
+            UnixEdition::Bsd42 => volume.file_system.map(VolumeLayout::Ffs),
+            UnixEdition::SeventhEdition(parameters) => parameters.map(VolumeLayout::V7),
         }
     }
 
-    fn cache_memory(&self) -> (&'static str, u64) {
+    fn cache_memory_bytes(&self) -> (&'static str, u64) {
         (
             "host.memory_bytes",
-            u64::from(self.buffers()) * HEADER_BYTES,
+            u64::from(self.buffer_count()) * HEADER_BYTES,
         )
     }
 
     fn build(
         &self,
-        specification: &Specification,
-        volumes: &[Volume],
+        specification: &MachineSpecification,
+        volumes: &[VolumeSpecification],
         computer: Computer,
         drivers: Drivers,
     ) -> Kernel {
@@ -70,87 +70,92 @@ impl KernelBuilder for MinixSpecification {
         &self.attachments
     }
 
-    fn layout(&self, _volume: &Volume) -> Option<Layout> {
-        self.filesystem.map(Layout::Minix)
+    fn volume_layout(&self, _volume: &VolumeSpecification) -> Option<VolumeLayout> {
+        self.file_system.map(VolumeLayout::Minix)
     }
 
-    fn cache_memory(&self) -> (&'static str, u64) {
+    fn cache_memory_bytes(&self) -> (&'static str, u64) {
         let blocks = u64::from(self.config.cache_blocks);
         ("kernel.cache_blocks", blocks * CACHED_BLOCK_BYTES)
     }
 
     fn build(
         &self,
-        _: &Specification,
-        volumes: &[Volume],
+        _: &MachineSpecification,
+        volumes: &[VolumeSpecification],
         computer: Computer,
         drivers: Drivers,
     ) -> Kernel {
         let volumes = build_minix_volumes(self, volumes);
         let config = self.config.clone();
-        Kernel::Minix(Rc::new(Minix::new(computer, config, drivers, volumes)))
+        Kernel::Minix(Rc::new(MinixKernel::new(
+            computer, config, drivers, volumes,
+        )))
     }
 }
 
 /// Builds a UNIX kernel on its computer, with file systems on the media.
 fn build_unix(
-    specification: &Specification,
+    specification: &MachineSpecification,
     unix: &UnixSpecification,
-    volumes: &[Volume],
+    volumes: &[VolumeSpecification],
     computer: Computer,
     drivers: Drivers,
-) -> Unix {
-    let file_systems = match unix.edition {
-        Edition::Seventh(Some(parameters)) => {
-            let bytes = volumes.iter().map(|volume| volume.partition.bytes());
-            FileSystems::V7(V7::new(&computer.volumes, parameters, bytes))
+) -> UnixKernel {
+    let file_systems = match unix.unix_edition {
+        UnixEdition::SeventhEdition(Some(parameters)) => {
+            let bytes = volumes.iter().map(|volume| volume.partition.size_bytes());
+            FileSystems::SeventhEdition(V7FileSystems::new(&computer.volumes, parameters, bytes))
         }
-        Edition::Seventh(None) | Edition::Bsd => FileSystems::Ffs(RefCell::new(
-            volumes.iter().filter_map(mount_volume).collect(),
-        )),
+        UnixEdition::SeventhEdition(None) | UnixEdition::Bsd42 => FileSystems::FastFileSystem(
+            RefCell::new(volumes.iter().filter_map(new_mount).collect()),
+        ),
     };
-    Unix {
+    UnixKernel {
         computer,
         drivers,
         buffers: RefCell::new(build_buffers(specification, unix, volumes.len())),
         file_systems,
-        owners: RefCell::default(),
-        raw_headers: raw::headers(volumes.len()),
+        request_owners: RefCell::default(),
+        raw_headers: raw::new_raw_headers(volumes.len()),
     }
 }
 
-fn mount_volume(volume: &Volume) -> Option<Mount> {
-    let fs = FileSystem::newfs(volume.partition.label, volume.filesystem?);
+fn new_mount(volume: &VolumeSpecification) -> Option<Mount> {
+    let fs = FastFileSystem::make_file_system(volume.partition.disk_label, volume.file_system?);
     Some(Mount {
-        fs: fs.expect("the specification was checked"),
+        file_system: fs.expect("the specification was checked"),
         inodes: BTreeMap::new(),
-        modified: false,
+        superblock_modified: false,
     })
 }
 
 fn build_buffers(
-    specification: &Specification,
+    specification: &MachineSpecification,
     unix: &UnixSpecification,
     volumes: usize,
 ) -> Buffers {
-    let headers = unix.buffers();
-    if let Edition::Seventh(Some(_)) = unix.edition {
+    let headers = unix.buffer_count();
+    if let UnixEdition::SeventhEdition(Some(_)) = unix.unix_edition {
         // A click is the least that a header can have.
-        return Buffers::new(headers, (headers * CLICK, CLICK), volumes);
+        return Buffers::new(headers, (headers * CLICK_BYTES, CLICK_BYTES), volumes);
     }
     let blocks = specification
         .volumes
         .iter()
         .map(|volume| specification.block_sizes(volume).0);
     let block = blocks.max().unwrap_or(4096);
-    let bytes = unix.cache_bytes.max(BUFFERS_MIN * block);
+    let bytes = unix.cache_bytes.max(BUFFER_COUNT_MIN * block);
     Buffers::new(headers, (bytes, block), volumes)
 }
 
 /// Returns the Minix file systems on the volumes in use.
-fn build_minix_volumes(minix: &MinixSpecification, volumes: &[Volume]) -> Vec<minix::Volume> {
-    let made = |volume: &Volume| {
-        minix::Volume::new(volume.partition.bytes(), minix.filesystem?)
+fn build_minix_volumes(
+    minix: &MinixSpecification,
+    volumes: &[VolumeSpecification],
+) -> Vec<minix::MinixVolume> {
+    let made = |volume: &VolumeSpecification| {
+        minix::MinixVolume::new(volume.partition.size_bytes(), minix.file_system?)
             .map(Some)
             .expect("the specification was checked")
     };

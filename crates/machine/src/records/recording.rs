@@ -1,7 +1,7 @@
 //! Recording of requests to drives for a block trace: each request when software submits it, and
 //! each completion when it is reaped.
 
-use super::Records;
+use super::RunRecords;
 use crate::hardware::drives::Drives;
 use diskperf_device::{Operation, RequestId, Requests, moment};
 use diskperf_sim::Time;
@@ -23,10 +23,10 @@ impl EventRecording {
     }
 }
 
-impl Records {
+impl RunRecords {
     /// Returns the events recorded since the last call.
     pub(crate) fn take_events(&self) -> Vec<DeviceEvent> {
-        let recording = self.recording.as_ref();
+        let recording = self.event_recording.as_ref();
         recording.map_or_else(Vec::new, |recording| {
             std::mem::take(&mut recording.borrow_mut().events)
         })
@@ -39,11 +39,11 @@ impl Records {
         (requests, drives): (&Requests, &Drives),
         awaited: bool,
     ) {
-        let Some(recording) = &self.recording else {
+        let Some(recording) = &self.event_recording else {
             return;
         };
         let request = &requests[id];
-        let sector_bytes = u64::from(drives.get(request.device).sector_bytes());
+        let sector_bytes = u64::from(drives.drive_at(request.device).sector_bytes());
         let EventRecording {
             events,
             issued_count: issued,
@@ -54,10 +54,10 @@ impl Records {
         }
         numbers[id.slot()] = *issued;
         events.push(DeviceEvent {
-            at: request.spans.issued(),
-            step: DeviceStep::Issued(DeviceRequest {
-                number: *issued,
-                device: request.device as u32,
+            event_time: request.spans.issued_at(),
+            event_step: DeviceStep::Issued(DeviceRequest {
+                request_number: *issued,
+                device_index: request.device as u32,
                 operation: match request.operation {
                     Operation::Read => DeviceOperation::Read,
                     Operation::Write { fua } => DeviceOperation::Write { fua },
@@ -73,17 +73,16 @@ impl Records {
         *issued += 1;
     }
 
-    /// Records that the completion of a request is reaped.
     pub(crate) fn record_completion(&self, id: RequestId, now: Time) {
-        let Some(recording) = &self.recording else {
+        let Some(recording) = &self.event_recording else {
             return;
         };
         let recording = &mut *recording.borrow_mut();
         let number = recording.request_numbers[id.slot()];
         recording.events.push(DeviceEvent {
-            at: moment(now),
+            event_time: moment(now),
             // A drive that fails halts the machine.
-            step: DeviceStep::Completed { number, errno: 0 },
+            event_step: DeviceStep::Completed { number, errno: 0 },
         });
     }
 }

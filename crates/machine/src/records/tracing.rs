@@ -1,26 +1,26 @@
 //! Recording of a trace of requests and programs, as far as rigs (drives without a computer) and
 //! computers have it in common.
 
-use super::Records;
+use super::RunRecords;
 use crate::books::StageAccount;
 use crate::hardware::drives::{Drive, Drives};
 use diskperf_device::{Operation, Request, moment};
 use diskperf_sim::Time;
 use diskperf_timeline::trace::{
-    Purpose, Trace, TracedBusy, TracedProcess, TracedRequest, TracedUse, TracedWork,
+    RequestPurpose, Trace, TracedBusy, TracedProcess, TracedRequest, TracedUse, TracedWork,
 };
 use diskperf_timeline::{Nanoseconds, Span};
 
 /// Trace of requests and programs recorded so far.
 #[derive(Default)]
-pub(crate) struct Tracing {
+pub(crate) struct RunTracing {
     pub(crate) trace: Trace,
     /// Index of the last completed request of each kernel buffer, by buffer number.
     latest_requests: Vec<Option<usize>>,
     nested_bytes: usize,
 }
 
-impl Tracing {
+impl RunTracing {
     fn add_request(&mut self, buffer: Option<usize>, request: TracedRequest) {
         if let Some(number) = buffer {
             if self.latest_requests.len() <= number {
@@ -33,10 +33,10 @@ impl Tracing {
     }
 
     /// Records that a program used a block that a transfer brought into this buffer.
-    pub(crate) fn add_use(&mut self, buffer: usize, got: TracedUse) {
+    pub(crate) fn add_buffer_use(&mut self, buffer: usize, got: TracedUse) {
         if let Some(Some(request)) = self.latest_requests.get(buffer) {
             self.nested_bytes += size_of::<TracedUse>();
-            self.trace.requests[*request].uses.push(got);
+            self.trace.requests[*request].buffer_uses.push(got);
         }
     }
 
@@ -45,14 +45,14 @@ impl Tracing {
         let Trace {
             requests,
             processes,
-            handlers,
-            busy,
-            ticks,
+            handler_work: handlers,
+            busy_samples: busy,
+            clock_ticks: ticks,
             ..
         } = &self.trace;
         let of_processes = processes.iter().map(|process| {
             size_of::<Span>() * process.spans.capacity()
-                + size_of::<TracedWork>() * process.work.capacity()
+                + size_of::<TracedWork>() * process.processor_work.capacity()
         });
         self.nested_bytes
             + size_of::<TracedRequest>() * requests.capacity()
@@ -63,13 +63,16 @@ impl Tracing {
     }
 }
 
-impl Records {
+impl RunRecords {
     /// Returns the trace of drives and programs since the last call.
     pub(crate) fn take_trace(&self, drives: &mut Drives, now: Time) -> Option<Trace> {
-        let mut taken = self.tracing.as_ref()?.take().trace;
-        taken.flash = drives.take_flash(now);
-        taken.arms = drives.take_arms(now);
-        taken.drives = drives.iter().map(Drive::traced).collect();
+        let mut taken = self.active_tracing.as_ref()?.take().trace;
+        taken.flash_traces = drives.take_flash_traces(now);
+        taken.arm_traces = drives.take_arm_traces(now);
+        taken.drives = drives
+            .iter_drives()
+            .map(Drive::describe_for_trace)
+            .collect();
         Some(taken)
     }
 
@@ -81,45 +84,49 @@ impl Records {
         drive: Drive<'_>,
         awaited: bool,
     ) {
-        let Some(tracing) = &self.tracing else { return };
+        let Some(tracing) = &self.active_tracing else {
+            return;
+        };
         tracing.borrow_mut().add_request(
             buffer,
             TracedRequest {
-                drive: request.device as u32,
+                drive_index: request.device as u32,
                 sector: request.sector,
-                sectors: request.sectors,
-                forced: matches!(request.operation, Operation::Write { fua: true }),
+                sector_count: request.sectors,
+                is_fua: matches!(request.operation, Operation::Write { fua: true }),
                 purpose: match (request.operation != Operation::Read, awaited) {
-                    (false, true) => Purpose::Read,
-                    (false, false) => Purpose::ReadAhead,
-                    (true, true) => Purpose::Write,
-                    (true, false) => Purpose::WriteBehind,
+                    (false, true) => RequestPurpose::Read,
+                    (false, false) => RequestPurpose::ReadAhead,
+                    (true, true) => RequestPurpose::Write,
+                    (true, false) => RequestPurpose::WriteBehind,
                 },
-                position: drive.position(request.sector),
-                issued: request.spans.issued(),
+                media_position: drive.position(request.sector),
+                issued_at: request.spans.issued_at(),
                 spans: request.spans.spans().to_vec(),
-                uses: Vec::new(),
+                buffer_uses: Vec::new(),
             },
         );
     }
 
     /// Records the busy times of all components at the start or end of a program's timed part.
-    pub(crate) fn trace_busy(&self, busy: impl FnOnce() -> TracedBusy) {
-        if let Some(tracing) = &self.tracing {
+    pub(crate) fn trace_busy_times(&self, busy: impl FnOnce() -> TracedBusy) {
+        if let Some(tracing) = &self.active_tracing {
             let busy = busy();
-            tracing.borrow_mut().trace.busy.push(busy);
+            tracing.borrow_mut().trace.busy_samples.push(busy);
         }
     }
 
     /// Records a program at the end of its timed part.
     pub(crate) fn trace_program(&self, number: usize, books: &StageAccount, work: Vec<TracedWork>) {
-        let Some(tracing) = &self.tracing else { return };
-        let opened = moment(books.opened_at());
+        let Some(tracing) = &self.active_tracing else {
+            return;
+        };
+        let opened = moment(books.account_start());
         tracing.borrow_mut().trace.processes.push(TracedProcess {
-            number: number as u32,
-            opened,
-            spans: books.tiling().tiled(opened),
-            work,
+            process_number: number as u32,
+            account_start: opened,
+            spans: books.tiling().into_spans(opened),
+            processor_work: work,
         });
     }
 }

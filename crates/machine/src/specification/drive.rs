@@ -1,10 +1,10 @@
 //! Drive as described in the catalogue.
 
 use crate::hardware::mechanism::{
-    Format, Geometry, HeadGroups, Mechanics, Mechanism, Revectored, Zone,
+    DiskFormat, DiskGeometry, HeadGroups, Mechanics, Mechanism, RevectoredExtent, TrackZone,
 };
 use crate::kernel::ffs;
-use crate::volumes::Partition;
+use crate::volumes::VolumePartition;
 use diskperf_catalogue::Reader;
 use diskperf_device::DeviceSpecification;
 use diskperf_device::disk::device::DiskSpecification;
@@ -39,7 +39,7 @@ pub struct MechanismSpecification {
     /// Layout, seek curve and head times of the mechanism.
     pub mechanics: Mechanics,
     /// Rotational speed, in revolutions per minute.
-    pub rpm: f64,
+    pub revolutions_per_minute: f64,
 }
 
 impl MechanismSpecification {
@@ -54,8 +54,8 @@ impl MechanismSpecification {
 
     /// Returns the mechanism with its own rotational speed. Its first slot is under the heads at
     /// time zero.
-    pub fn mechanism(&self) -> Mechanism {
-        self.with_rotation(self.rpm, RotationAngle::ZERO)
+    pub fn new_mechanism(&self) -> Mechanism {
+        self.with_rotation(self.revolutions_per_minute, RotationAngle::ZERO)
     }
 }
 
@@ -65,19 +65,19 @@ pub struct PartitionSpecification {
     /// First sector of the partition on the drive.
     pub first_sector: u64,
     /// Geometry of the partition according to the drive's label.
-    pub label: ffs::Geometry,
+    pub disk_label: ffs::DiskLabel,
 }
 
 impl DriveSpecification {
     /// Returns the drive's bare mechanism. None for a device.
-    pub fn mechanism(&self) -> Option<&MechanismSpecification> {
+    pub fn mechanism_specification(&self) -> Option<&MechanismSpecification> {
         match &self.hardware {
             DriveHardware::Mechanism(mechanism) => Some(mechanism),
             DriveHardware::Device(_) => None,
         }
     }
 
-    fn device(&self) -> Option<&DeviceSpecification> {
+    fn device_specification(&self) -> Option<&DeviceSpecification> {
         match &self.hardware {
             DriveHardware::Device(device) => Some(device),
             DriveHardware::Mechanism(_) => None,
@@ -85,29 +85,34 @@ impl DriveSpecification {
     }
 
     /// Returns the disk. None if the drive is not a disk with firmware.
-    pub fn disk(&self) -> Option<&DiskSpecification> {
-        self.device()?.disk()
+    pub fn disk_specification(&self) -> Option<&DiskSpecification> {
+        self.device_specification()?.disk()
     }
 
     /// Reports whether the drive has a rotating medium.
     pub fn has_spindle(&self) -> bool {
-        self.mechanism().is_some() || self.disk().is_some()
+        self.mechanism_specification().is_some() || self.disk_specification().is_some()
     }
 
     /// Returns the flash drive. None for other kinds of drives.
-    pub fn flash(&self) -> Option<&FlashSpecification> {
-        self.device()?.flash()
+    pub fn flash_specification(&self) -> Option<&FlashSpecification> {
+        self.device_specification()?.flash()
     }
 
     /// Size of the drive's cache for reads and writes, in bytes; 0 without a cache.
     pub fn cache_bytes(&self) -> u64 {
-        self.device().map_or(0, DeviceSpecification::cache_bytes)
+        self.device_specification()
+            .map_or(0, DeviceSpecification::cache_bytes)
     }
 
     /// Capacity of the drive, in bytes.
     pub fn capacity_bytes(&self) -> u64 {
-        let partitions = || self.partitions.iter().map(PartitionSpecification::bytes);
-        self.mechanism().map_or_else(
+        let partitions = || {
+            self.partitions
+                .iter()
+                .map(PartitionSpecification::size_bytes)
+        };
+        self.mechanism_specification().map_or_else(
             || partitions().sum(),
             |of| of.mechanics.geometry.capacity_bytes(),
         )
@@ -115,20 +120,23 @@ impl DriveSpecification {
 
     /// Returns the drive's mechanism and the cylinder where its first partition begins. None for a
     /// device.
-    pub fn measured(&self) -> Option<(&MechanismSpecification, u32)> {
-        let (mechanism, partition) = (self.mechanism()?, self.partitions.first()?);
+    pub fn measured_mechanism(&self) -> Option<(&MechanismSpecification, u32)> {
+        let (mechanism, partition) = (self.mechanism_specification()?, self.partitions.first()?);
         let geometry = &mechanism.mechanics.geometry;
-        Some((mechanism, geometry.locate(partition.first_sector).cylinder))
+        Some((
+            mechanism,
+            geometry.locate_sector(partition.first_sector).cylinder,
+        ))
     }
 
     /// Minimum number of slots per track. `u64::MAX` for a drive without tracks.
-    pub(crate) fn slots(&self) -> u64 {
-        let slots = |of: &MechanismSpecification| u64::from(of.mechanics.geometry.slots_min());
-        self.mechanism().map_or(u64::MAX, slots)
+    pub(crate) fn slots_per_track(&self) -> u64 {
+        let slots =
+            |of: &MechanismSpecification| u64::from(of.mechanics.geometry.slots_per_track_min());
+        self.mechanism_specification().map_or(u64::MAX, slots)
     }
 
-    /// Reads a drive from the catalogue.
-    pub(super) fn read(reader: &mut Reader<'_>) -> Self {
+    pub(super) fn read_drive(reader: &mut Reader<'_>) -> Self {
         let kind = reader.optional_text("kind", DRIVE_KIND_MEANING);
         let kind = kind.as_deref().unwrap_or("disk");
         if let Some(device) = DeviceSpecification::read(reader, kind) {
@@ -136,7 +144,7 @@ impl DriveSpecification {
                 driver_type: String::new(),
                 partitions: vec![PartitionSpecification {
                     first_sector: 0,
-                    label: newfs_label(&device),
+                    disk_label: default_disk_label(&device),
                 }],
                 hardware: DriveHardware::Device(device),
             };
@@ -180,12 +188,12 @@ impl DriveSpecification {
             hardware: DriveHardware::Mechanism(Box::new(MechanismSpecification {
                 mechanics: Mechanics {
                     geometry,
-                    seek,
-                    settle,
-                    write_settle,
-                    head_switch,
+                    seek_curve: seek,
+                    settle_time: settle,
+                    write_settle_time: write_settle,
+                    head_switch_time: head_switch,
                 },
-                rpm,
+                revolutions_per_minute: rpm,
             })),
             driver_type,
         }
@@ -195,7 +203,7 @@ impl DriveSpecification {
 const DRIVE_KIND_MEANING: &str = "kind of drive: disk (bare mechanism that a controller commands), drive (disk with firmware and its own buffer), flash, or fixed (device without mechanics); disk if absent";
 
 /// Returns a nominal label for a device that hides its tracks. File systems need the label.
-fn newfs_label(device: &DeviceSpecification) -> ffs::Geometry {
+fn default_disk_label(device: &DeviceSpecification) -> ffs::DiskLabel {
     // What contradicts itself is refused; its label is never used.
     let sectors = device.sectors().unwrap_or(1).max(1);
     let of_spindle = |disk: &DiskSpecification| 1e9 / disk.mechanism.period_ns;
@@ -204,7 +212,7 @@ fn newfs_label(device: &DeviceSpecification) -> ffs::Geometry {
         DeviceSpecification::Disk(_) | DeviceSpecification::Flash(_) => (255, 63),
         _ => (16, 32),
     };
-    ffs::Geometry {
+    ffs::DiskLabel {
         sector_bytes: device.sector_bytes(),
         sectors_per_track,
         tracks_per_cylinder,
@@ -218,18 +226,18 @@ const NOMINAL_REVOLUTIONS_PER_S: f64 = 60.0;
 
 impl PartitionSpecification {
     /// Returns the partition as programs see it without a file system.
-    pub(crate) fn raw(&self, drive: usize) -> Partition {
-        Partition {
+    pub(crate) fn raw_partition(&self, drive: usize) -> VolumePartition {
+        VolumePartition {
             drive,
             first_sector: self.first_sector,
-            sectors: self.label.partition_sectors,
-            sector_bytes: self.label.sector_bytes,
+            sector_count: self.disk_label.partition_sectors,
+            sector_bytes: self.disk_label.sector_bytes,
         }
     }
 
     /// Size of the partition, in bytes.
-    pub fn bytes(&self) -> u64 {
-        u64::from(self.label.partition_sectors) * u64::from(self.label.sector_bytes)
+    pub fn size_bytes(&self) -> u64 {
+        u64::from(self.disk_label.partition_sectors) * u64::from(self.disk_label.sector_bytes)
     }
 }
 
@@ -238,7 +246,7 @@ const PARTITIONS_MAX: usize = 8;
 
 fn read_partitions(
     reader: &mut Reader<'_>,
-    geometry: &Geometry,
+    geometry: &DiskGeometry,
     label_rpm: u64,
 ) -> Vec<PartitionSpecification> {
     let cylinders = 0..=1_000_000;
@@ -282,15 +290,15 @@ fn read_partitions(
     for [start, length] in all {
         let cylinder = start as u32;
         let first_sector = geometry.first_sector(cylinder);
-        if first_sector + length > geometry.sectors() {
+        if first_sector + length > geometry.sector_count() {
             let allowed = format!(
                 "a partition that ends at sector {} or before",
-                geometry.sectors()
+                geometry.sector_count()
             );
             reader.fail_with_choices(key, "the partition ends beyond the drive", &allowed);
         }
         let shared = partitions.iter().any(|other| {
-            let ends_at = other.first_sector + u64::from(other.label.partition_sectors);
+            let ends_at = other.first_sector + u64::from(other.disk_label.partition_sectors);
             other.first_sector < first_sector + length && first_sector < ends_at
         });
         if shared {
@@ -307,7 +315,7 @@ fn read_partitions(
         }
         partitions.push(PartitionSpecification {
             first_sector,
-            label: ffs::Geometry {
+            disk_label: ffs::DiskLabel {
                 sector_bytes: geometry.sector_bytes(),
                 sectors_per_track: geometry.sectors_per_track(cylinder),
                 tracks_per_cylinder: geometry.heads(),
@@ -320,7 +328,7 @@ fn read_partitions(
 }
 
 fn read_seek(reader: &mut Reader<'_>, cylinders: u32) -> SeekCurve {
-    let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=4000.0, doc)).millis();
+    let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=4000.0, doc)).as_millis();
     let seek = SeekSpecification::DataSheet {
         single_cylinder_ms: time("seek_minimum_ms", "seek time to an adjacent cylinder"),
         average_ms: time(
@@ -336,7 +344,7 @@ fn read_seek(reader: &mut Reader<'_>, cylinders: u32) -> SeekCurve {
     })
 }
 
-fn read_geometry(reader: &mut Reader<'_>) -> Geometry {
+fn read_geometry(reader: &mut Reader<'_>) -> DiskGeometry {
     let cylinders = reader.integer("cylinders", 1..=1_000_000, "number of cylinders") as u32;
     let heads = reader.integer(
         "heads",
@@ -402,36 +410,36 @@ fn read_geometry(reader: &mut Reader<'_>) -> Geometry {
         true => vec![[0, u64::from(per_track)]],
         false => zones,
     };
-    let zones = zones.iter().map(|[first, sectors]| Zone {
+    let zones = zones.iter().map(|[first, sectors]| TrackZone {
         first_cylinder: *first as u32,
         sectors_per_track: *sectors as u32,
     });
     let per_track = u64::from(per_track);
-    let of_tracks = tracks.iter().map(|[from, to]| Revectored {
-        from: from * per_track,
-        to: to * per_track,
-        sectors: per_track,
+    let of_tracks = tracks.iter().map(|[from, to]| RevectoredExtent {
+        first_bad_sector: from * per_track,
+        first_replacement_sector: to * per_track,
+        sector_count: per_track,
     });
     let moved = moved
         .iter()
-        .map(|[from, to]| Revectored::from((*from, *to)));
-    let format = Format {
+        .map(|[from, to]| RevectoredExtent::from((*from, *to)));
+    let format = DiskFormat {
         cylinders,
         heads,
         sector_bytes,
         zones: zones.collect(),
-        spare_slots: spare,
-        interleave,
-        track_skew,
-        cylinder_skew,
+        spare_slots_per_track: spare,
+        interleave_step: interleave,
+        track_skew_slots: track_skew,
+        cylinder_skew_slots: cylinder_skew,
         head_groups,
         index_gap_share,
-        slipped,
-        revectored: moved.chain(of_tracks).collect(),
+        slipped_sectors: slipped,
+        revectored_extents: moved.chain(of_tracks).collect(),
     };
-    Geometry::new(&format).unwrap_or_else(|error| {
-        reader.fail(error.key(), &error.to_string());
-        Geometry::new(&Format::one_sector()).expect("one sector is a drive")
+    DiskGeometry::new(&format).unwrap_or_else(|error| {
+        reader.fail(error.catalogue_key(), &error.to_string());
+        DiskGeometry::new(&DiskFormat::new_single_sector()).expect("one sector is a drive")
     })
 }
 
@@ -479,7 +487,10 @@ fn read_head_groups(reader: &mut Reader<'_>, heads: u32, slots: u32) -> Option<H
         );
         return None;
     }
-    Some(HeadGroups { heads: group, skew })
+    Some(HeadGroups {
+        heads_per_group: group,
+        skew_slots: skew,
+    })
 }
 
 /// Checks that the track has room for the slots of the format, with all that the controller writes

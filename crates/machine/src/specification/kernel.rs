@@ -2,11 +2,11 @@
 //! scaled to the speed of this machine.
 
 use super::{
-    ComputerSpecification, DriveSpecification, Edition, MinixSpecification, UnixSpecification,
-    Volume, minix, read_volumes, v7,
+    ComputerSpecification, DriveSpecification, MinixSpecification, UnixEdition, UnixSpecification,
+    VolumeSpecification, minix, read_volumes, v7,
 };
 use crate::driver::QueueOrder;
-use crate::kernel::costs::{Costs, ProgramCosts};
+use crate::kernel::costs::{KernelCosts, ProgramCosts};
 use crate::kernel::minix::MinixConfig;
 use crate::kernel::serial::SerialLines;
 use crate::parts::{Attachment, PartKind};
@@ -17,42 +17,44 @@ use diskperf_sim::Time;
 #[derive(Clone, Debug)]
 pub struct KernelSpecification {
     /// Costs of the kernel's routines.
-    pub costs: Costs,
+    pub kernel_costs: KernelCosts,
     /// Speed of this machine relative to the machine for which costs are given.
-    pub speed: f64,
+    pub processor_speed: f64,
     /// Serial lines that are active all the time.
-    pub serial: SerialLines,
+    pub serial_lines: SerialLines,
 }
 
 /// Kernel of a system, as far as the catalogue describes it apart from its parts.
 pub(crate) trait KernelFamily: Sized {
     /// Names of the kernel's kinds in the catalogue.
-    const KINDS: &[&str];
-    /// Message about a part for which the kernel has no driver.
-    const NO_DRIVER: &str;
+    const KERNEL_KINDS: &[&str];
+    const NO_DRIVER_MESSAGE: &str;
     /// Parameters of this kernel that other kernels do not have.
     type Settings;
 
-    /// Reports whether the kernel has a driver for parts of this kind.
     fn has_driver(part: PartKind) -> bool;
 
     /// Reads the kernel's table: the costs of its routines, and its own parameters.
-    fn read(kind: &str, reader: &mut Reader<'_>, host: &HostProperties) -> (Costs, Self::Settings);
+    fn read_kernel_settings(
+        kind: &str,
+        reader: &mut Reader<'_>,
+        host: &HostProperties,
+    ) -> (KernelCosts, Self::Settings);
 
     /// Reads the file layouts, after the kernel's parts have been read.
-    fn attach(
+    fn attach_part(
         settings: Self::Settings,
         computer: ComputerSpecification,
         attachments: Vec<Attachment>,
         system: &ResolvedSystem,
         drives: &[DriveSpecification],
-    ) -> (Self, Vec<Volume>);
+    ) -> (Self, Vec<VolumeSpecification>);
 }
 
 /// Speed and memory of the machine on which a kernel runs.
 pub(crate) struct HostProperties {
     /// Speed of this machine relative to the machine for which costs are given.
-    pub(crate) speed: f64,
+    pub(crate) processor_speed: f64,
     pub(crate) memory_bytes: u64,
 }
 
@@ -60,44 +62,49 @@ pub(crate) struct HostProperties {
 pub(crate) struct UnixSettings {
     is_seventh_edition: bool,
     cache_bytes: u32,
-    order: QueueOrder,
+    queue_order: QueueOrder,
 }
 
 impl KernelFamily for UnixSpecification {
-    const KINDS: &[&str] = &["bsd", "v7"];
-    const NO_DRIVER: &str = "only Minix has a driver for the DMA port of an Atari ST";
+    const KERNEL_KINDS: &[&str] = &["bsd", "v7"];
+    const NO_DRIVER_MESSAGE: &str = "only Minix has a driver for the DMA port of an Atari ST";
     type Settings = UnixSettings;
 
     fn has_driver(part: PartKind) -> bool {
         part != PartKind::Acsi
     }
 
-    fn read(kind: &str, reader: &mut Reader<'_>, host: &HostProperties) -> (Costs, UnixSettings) {
-        let (costs, cache_bytes, order) = read_unix(reader, (host.speed, host.memory_bytes));
+    fn read_kernel_settings(
+        kind: &str,
+        reader: &mut Reader<'_>,
+        host: &HostProperties,
+    ) -> (KernelCosts, UnixSettings) {
+        let (costs, cache_bytes, order) =
+            read_unix(reader, (host.processor_speed, host.memory_bytes));
         let settings = UnixSettings {
             is_seventh_edition: kind == "v7",
             cache_bytes,
-            order,
+            queue_order: order,
         };
         (costs, settings)
     }
 
-    fn attach(
+    fn attach_part(
         settings: UnixSettings,
         computer: ComputerSpecification,
         attachments: Vec<Attachment>,
         system: &ResolvedSystem,
         drives: &[DriveSpecification],
-    ) -> (Self, Vec<Volume>) {
+    ) -> (Self, Vec<VolumeSpecification>) {
         let volumes = read_volumes(system, drives, !settings.is_seventh_edition);
         let unix = Self {
             computer,
             attachments,
             cache_bytes: settings.cache_bytes,
-            order: settings.order,
-            edition: match settings.is_seventh_edition {
-                true => Edition::Seventh(v7::read_filesystem(system, drives)),
-                false => Edition::Bsd,
+            queue_order: settings.queue_order,
+            unix_edition: match settings.is_seventh_edition {
+                true => UnixEdition::SeventhEdition(v7::read_filesystem(system, drives)),
+                false => UnixEdition::Bsd42,
             },
         };
         (unix, volumes)
@@ -105,31 +112,35 @@ impl KernelFamily for UnixSpecification {
 }
 
 impl KernelFamily for MinixSpecification {
-    const KINDS: &[&str] = &["minix"];
-    const NO_DRIVER: &str = "Minix has a disk task for the DMA port of an Atari ST only";
+    const KERNEL_KINDS: &[&str] = &["minix"];
+    const NO_DRIVER_MESSAGE: &str = "Minix has a disk task for the DMA port of an Atari ST only";
     type Settings = MinixConfig;
 
     fn has_driver(part: PartKind) -> bool {
         part == PartKind::Acsi
     }
 
-    fn read(_kind: &str, reader: &mut Reader<'_>, host: &HostProperties) -> (Costs, MinixConfig) {
-        minix::read_minix(reader, host.speed)
+    fn read_kernel_settings(
+        _kind: &str,
+        reader: &mut Reader<'_>,
+        host: &HostProperties,
+    ) -> (KernelCosts, MinixConfig) {
+        minix::read_minix(reader, host.processor_speed)
     }
 
-    fn attach(
+    fn attach_part(
         config: MinixConfig,
         computer: ComputerSpecification,
         attachments: Vec<Attachment>,
         system: &ResolvedSystem,
         drives: &[DriveSpecification],
-    ) -> (Self, Vec<Volume>) {
+    ) -> (Self, Vec<VolumeSpecification>) {
         let volumes = read_volumes(system, drives, false);
         let minix = Self {
             computer,
             attachments,
             config,
-            filesystem: minix::read_filesystem(system, drives),
+            file_system: minix::read_filesystem(system, drives),
         };
         (minix, volumes)
     }
@@ -153,7 +164,7 @@ pub(super) struct KernelReader<'a> {
     copy_per_kb: Time,
     clear_per_kb: Time,
     clock_hz: u64,
-    serial: SerialLines,
+    serial_lines: SerialLines,
 }
 
 impl<'a> KernelReader<'a> {
@@ -192,13 +203,13 @@ impl<'a> KernelReader<'a> {
             reader,
             kind,
             host_properties: HostProperties {
-                speed,
+                processor_speed: speed,
                 memory_bytes,
             },
             copy_per_kb,
             clear_per_kb,
             clock_hz,
-            serial,
+            serial_lines: serial,
         }
     }
 
@@ -207,28 +218,32 @@ impl<'a> KernelReader<'a> {
         parts: impl IntoIterator<Item = PartKind>,
     ) -> (KernelSpecification, K::Settings) {
         if !parts.into_iter().all(K::has_driver) {
-            self.reader.fail("kind", K::NO_DRIVER);
+            self.reader.fail("kind", K::NO_DRIVER_MESSAGE);
         }
         let programs = read_programs(&mut self.reader);
-        let (mut costs, settings) = K::read(&self.kind, &mut self.reader, &self.host_properties);
+        let (mut costs, settings) =
+            K::read_kernel_settings(&self.kind, &mut self.reader, &self.host_properties);
         self.reader.finish();
-        costs.copy_per_kb = self.copy_per_kb;
-        costs.clear_per_kb = self.clear_per_kb;
+        costs.copy_time_per_kb = self.copy_per_kb;
+        costs.clear_time_per_kb = self.clear_per_kb;
         costs.clock_hz = self.clock_hz;
-        costs.programs = programs;
-        check_interrupts(&mut self.host, &costs, &self.serial);
+        costs.program_costs = programs;
+        check_interrupts(&mut self.host, &costs, &self.serial_lines);
         self.host.finish();
         let kernel = KernelSpecification {
-            costs,
-            speed: self.host_properties.speed,
-            serial: self.serial,
+            kernel_costs: costs,
+            processor_speed: self.host_properties.processor_speed,
+            serial_lines: self.serial_lines,
         };
         (kernel, settings)
     }
 }
 
 /// Reads the costs of UNIX, the memory of its buffer cache, and the request order of its drivers.
-fn read_unix(reader: &mut Reader<'_>, (speed, memory): (f64, u64)) -> (Costs, u32, QueueOrder) {
+fn read_unix(
+    reader: &mut Reader<'_>,
+    (speed, memory): (f64, u64),
+) -> (KernelCosts, u32, QueueOrder) {
     let costs = read_costs(reader, speed);
     let share = reader.number(
         "buffer_cache_share",
@@ -238,9 +253,9 @@ fn read_unix(reader: &mut Reader<'_>, (speed, memory): (f64, u64)) -> (Costs, u3
     let order = reader.choice(
         "disksort",
         &[
-            ("1983", QueueOrder::Scan),
+            ("1983", QueueOrder::CylinderScan),
             ("reads-first", QueueOrder::ReadsFirst),
-            ("first-come", QueueOrder::Arrival),
+            ("first-come", QueueOrder::ArrivalOrder),
         ],
         "order of a drive's request queue",
     );
@@ -252,12 +267,13 @@ fn read_unix(reader: &mut Reader<'_>, (speed, memory): (f64, u64)) -> (Costs, u3
 /// programs would not finish.
 const INTERRUPT_SHARE_MAX: f64 = 0.95;
 
-fn check_interrupts(host: &mut Reader<'_>, costs: &Costs, serial: &SerialLines) {
-    let clock = (costs.clock + costs.soft_clock).0 as f64 * costs.clock_hz as f64 / 1e9;
-    let char_s = serial.interval.0.max(1) as f64;
-    let a_char =
-        serial.per_char.0 as f64 + serial.per_buffer.0 as f64 / f64::from(serial.buffer_chars);
-    let lines = f64::from(serial.lines) * a_char / char_s;
+fn check_interrupts(host: &mut Reader<'_>, costs: &KernelCosts, serial: &SerialLines) {
+    let clock =
+        (costs.clock_tick_time + costs.soft_clock_time).0 as f64 * costs.clock_hz as f64 / 1e9;
+    let char_s = serial.output_interval.0.max(1) as f64;
+    let a_char = serial.interrupt_time_per_char.0 as f64
+        + serial.interrupt_time_per_buffer.0 as f64 / f64::from(serial.buffer_chars);
+    let lines = f64::from(serial.line_count) * a_char / char_s;
     if clock + lines <= INTERRUPT_SHARE_MAX {
         return;
     }
@@ -305,13 +321,13 @@ fn read_serial(host: &mut Reader<'_>) -> SerialLines {
         Time((microseconds * 1e3 + 0.5) as u64)
     };
     SerialLines {
-        lines: lines as u16,
-        interval: Time(1_000_000_000 * BITS_PER_CHARACTER / baud),
-        per_char: cost(
+        line_count: lines as u16,
+        output_interval: Time(1_000_000_000 * BITS_PER_CHARACTER / baud),
+        interrupt_time_per_char: cost(
             "serial_us_per_char",
             "processor time of the interrupt for each character; none if absent",
         ),
-        per_buffer: cost(
+        interrupt_time_per_buffer: cost(
             "serial_us_per_buffer",
             "processor time to empty a full buffer of a serial line; none if absent",
         ),
@@ -322,83 +338,83 @@ fn read_serial(host: &mut Reader<'_>) -> SerialLines {
 fn read_programs(reader: &mut Reader<'_>) -> ProgramCosts {
     let mut cost = |key, doc| Time(reader.milliseconds(key, 0.0..=COST_MS_MAX, doc));
     ProgramCosts {
-        fsck_inodes: cost(
+        fsck_inode_block_time: cost(
             "fsck_inode_block_ms",
             "processor time of fsck to check the inodes of a block",
         ),
-        fsck_read: cost(
+        fsck_read_time: cost(
             "fsck_read_ms",
             "processor time of fsck to check the data of any other read",
         ),
-        restore_record: cost(
+        restore_record_time: cost(
             "restore_record_ms",
             "processor time of restore per record of 1 KB from the tape",
         ),
-        dump_inode: cost(
+        dump_inode_time: cost(
             "dump_inode_ms",
             "processor time of dump and restore per file or directory",
         ),
     }
 }
 
-fn read_costs(reader: &mut Reader<'_>, speed: f64) -> Costs {
+fn read_costs(reader: &mut Reader<'_>, speed: f64) -> KernelCosts {
     let mut cost = |key, doc| scale_cost(reader.milliseconds(key, 0.0..=COST_MS_MAX, doc), speed);
-    let mut costs = Costs {
-        system_call: cost(
+    let mut costs = KernelCosts {
+        system_call_time: cost(
             "system_call_ms",
             "processor time to enter and leave the kernel",
         ),
-        read_write: cost(
+        read_write_time: cost(
             "read_write_ms",
             "processor time of a read or write call, without that of its blocks",
         ),
-        block_map: cost(
+        block_map_time: cost(
             "block_map_ms",
             "processor time to find a block of a file (bmap)",
         ),
-        cache_lookup: cost(
+        cache_lookup_time: cost(
             "cache_lookup_ms",
             "processor time to find or release a buffer (getblk, brelse)",
         ),
-        new_buffer: cost(
+        new_buffer_time: cost(
             "new_buffer_ms",
             "processor time to reassign a buffer (getnewbuf)",
         ),
-        allocate: cost("allocate_ms", "processor time to allocate a block (alloc)"),
-        text_check_per_kb: cost(
+        allocation_time: cost("allocate_ms", "processor time to allocate a block (alloc)"),
+        text_check_time_per_kb: cost(
             "text_check_ms_per_kb",
             "processor time to check whether a written kilobyte is in a text segment (mfind)",
         ),
-        switch: cost(
+        process_switch_time: cost(
             "switch_ms",
             "processor time of a sleep and wake-up (sleep, swtch, resume)",
         ),
-        interrupt: cost(
+        interrupt_time: cost(
             "interrupt_ms",
             "processor time to enter and leave an interrupt handler",
         ),
-        clock: cost(
+        clock_tick_time: cost(
             "clock_tick_ms",
             "processor time of a clock tick, at the clock's interrupt level",
         ),
-        soft_clock: cost(
+        soft_clock_time: cost(
             "soft_clock_ms",
             "processor time of the work that a clock tick defers (softclock)",
         ),
-        name_lookup: cost(
+        name_lookup_time: cost(
             "name_lookup_ms",
             "processor time to find a name in a directory (namei)",
         ),
-        ..Costs::default()
+        ..KernelCosts::default()
     };
     costs.update_interval = Time(reader.seconds(
         "update_interval_s",
         0.001..=1e6,
         "interval between two rounds of update",
     ));
-    costs.read_ahead =
+    costs.reads_ahead =
         reader.integer("read_ahead_blocks", 0..=1, "read-ahead in blocks (breada)") > 0;
-    costs.attributes_synchronous = reader.flag(
+    costs.writes_attributes_synchronously = reader.flag(
         "attributes_synchronous",
         "whether chown, chmod and utimes wait until the inode is written",
     );

@@ -2,13 +2,15 @@
 
 use super::DriveSpecification;
 use super::kernel::{COST_MS_MAX, scale_cost};
-use crate::kernel::costs::Costs;
-use crate::kernel::minix::{BLOCK_BYTES, MinixConfig, MinixParameters, room_bytes};
+use crate::kernel::costs::KernelCosts;
+use crate::kernel::minix::{
+    BLOCK_BYTES, MinixConfig, MinixFileSystemParameters, file_capacity_bytes,
+};
 use diskperf_catalogue::{Component, Reader, ResolvedSystem};
 use diskperf_sim::Time;
 
 /// Reads the costs and sizes of Minix, and the costs that the code shared by all kernels uses.
-pub(super) fn read_minix(reader: &mut Reader<'_>, speed: f64) -> (Costs, MinixConfig) {
+pub(super) fn read_minix(reader: &mut Reader<'_>, speed: f64) -> (KernelCosts, MinixConfig) {
     let mut cost = |key, doc| scale_cost(reader.milliseconds(key, 0.0..=COST_MS_MAX, doc), speed);
     let message = cost(
         "message_ms",
@@ -36,11 +38,11 @@ pub(super) fn read_minix(reader: &mut Reader<'_>, speed: f64) -> (Costs, MinixCo
     );
     let mut blocks = |key, range, doc| reader.integer(key, range, doc) as u32;
     let config = MinixConfig {
-        message,
-        call,
-        task,
-        cache_lookup,
-        buffer_replace,
+        message_time: message,
+        call_time: call,
+        disk_task_time: task,
+        cache_lookup_time: cache_lookup,
+        buffer_replace_time: buffer_replace,
         cache_blocks: blocks(
             "cache_blocks",
             8..=1_000_000,
@@ -62,10 +64,10 @@ pub(super) fn read_minix(reader: &mut Reader<'_>, speed: f64) -> (Costs, MinixCo
         0.001..=1e6,
         "interval between two rounds of update",
     ));
-    let costs = Costs {
-        clock,
+    let costs = KernelCosts {
+        clock_tick_time: clock,
         update_interval,
-        ..Costs::default()
+        ..KernelCosts::default()
     };
     (costs, config)
 }
@@ -74,7 +76,7 @@ pub(super) fn read_minix(reader: &mut Reader<'_>, speed: f64) -> (Costs, MinixCo
 pub(super) fn read_filesystem(
     system: &ResolvedSystem,
     drives: &[DriveSpecification],
-) -> Option<MinixParameters> {
+) -> Option<MinixFileSystemParameters> {
     let mut reader = system.reader(Component::Filesystem, None);
     let kinds = [("minix", true), ("none", false)];
     if !reader.choice("kind", &kinds, "kind of file system, if any") {
@@ -86,7 +88,7 @@ pub(super) fn read_filesystem(
         reader.finish();
         return None;
     }
-    let parameters = MinixParameters {
+    let parameters = MinixFileSystemParameters {
         bytes_per_inode: reader.integer(
             "bytes_per_inode",
             BLOCK_BYTES as u64..=1 << 30,
@@ -94,7 +96,7 @@ pub(super) fn read_filesystem(
         ) as u32,
     };
     for partition in drives.iter().flat_map(|drive| &drive.partitions) {
-        let sector_bytes = partition.label.sector_bytes as usize;
+        let sector_bytes = partition.disk_label.sector_bytes as usize;
         if !BLOCK_BYTES.is_multiple_of(sector_bytes) {
             let message = format!(
                 "its blocks of {BLOCK_BYTES} bytes are not whole sectors of {sector_bytes}, as the drive has them (drive.sector_bytes)"
@@ -102,7 +104,7 @@ pub(super) fn read_filesystem(
             reader.fail("kind", &message);
             break;
         }
-        if let Err(error) = room_bytes(partition.bytes(), parameters) {
+        if let Err(error) = file_capacity_bytes(partition.size_bytes(), parameters) {
             reader.fail("kind", &error.to_string());
             break;
         }

@@ -1,7 +1,7 @@
 //! File system of the seventh edition as described in the catalogue.
 
 use super::DriveSpecification;
-use crate::kernel::v7::{BLOCK_BYTES, V7Parameters, room_bytes};
+use crate::kernel::v7::{BLOCK_BYTES, V7Parameters, file_capacity_bytes};
 use diskperf_catalogue::{Component, Reader, ResolvedSystem};
 
 /// Maximum number of blocks per cylinder that mkfs can order (MAXFN).
@@ -63,13 +63,13 @@ pub(super) fn read_filesystem(
 
 fn check_drives(reader: &mut Reader<'_>, drives: &[DriveSpecification], parameters: V7Parameters) {
     for partition in drives.iter().flat_map(|drive| &drive.partitions) {
-        let sector_bytes = partition.label.sector_bytes as usize;
+        let sector_bytes = partition.disk_label.sector_bytes as usize;
         if sector_bytes != BLOCK_BYTES {
             let message = format!("its blocks are sectors of {BLOCK_BYTES} bytes");
             reader.fail("kind", &message);
             return;
         }
-        if let Err(error) = room_bytes(partition.bytes(), parameters) {
+        if let Err(error) = file_capacity_bytes(partition.size_bytes(), parameters) {
             reader.fail("kind", &error.to_string());
             return;
         }

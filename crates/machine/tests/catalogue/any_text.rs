@@ -3,7 +3,7 @@
 
 use super::embedded_text;
 use diskperf_catalogue::{Catalogue, Setting};
-use diskperf_machine::specification::Specification;
+use diskperf_machine::specification::MachineSpecification;
 use proptest::prelude::*;
 
 /// Reads a system and a variant with one file replaced, and renders what is wrong both ways.
@@ -15,7 +15,7 @@ fn survive(path: &str, content: &str, arguments: &[Setting]) {
     ] {
         let read = catalogue
             .resolve(target, arguments)
-            .and_then(Specification::read);
+            .and_then(MachineSpecification::read_machine);
         if let Err(errors) = read {
             assert!(!errors.problems().is_empty());
             assert!(errors.render(false).contains("error: "));
@@ -129,7 +129,7 @@ proptest! {
         // The fields are public: a setting need not have been parsed.
         let raw: Vec<Setting> = arguments
             .iter()
-            .map(|text| Setting { path: text.clone(), text: text.clone() })
+            .map(|text| Setting { path: text.clone(), value_text: text.clone() })
             .collect();
         survive("drives/unused.toml", "", &raw);
     }
@@ -145,7 +145,7 @@ proptest! {
         ]),
         value in values(),
     ) {
-        survive("drives/unused.toml", "", &[Setting { path: path.to_string(), text: value }]);
+        survive("drives/unused.toml", "", &[Setting { path: path.to_string(), value_text: value }]);
     }
 }
 
@@ -155,10 +155,10 @@ fn the_ends_of_every_range_are_read_or_refused() {
     let target = "vax780-sc780-eagle";
     let read = |setting: Setting| {
         let system = catalogue.resolve(target, &[setting]).expect("a system");
-        Specification::read(system)
+        MachineSpecification::read_machine(system)
     };
     let system = catalogue.resolve(target, &[]).expect("a system");
-    let (_, parameters) = Specification::read(system).expect("a system");
+    let (_, parameters) = MachineSpecification::read_machine(system).expect("a system");
     let mut tried = 0;
     for parameter in parameters {
         let Some((least, most)) = parameter.range.split_once(" to ") else {
@@ -167,7 +167,7 @@ fn the_ends_of_every_range_are_read_or_refused() {
         for text in [least, most] {
             let setting = Setting {
                 path: parameter.path.clone(),
-                text: text.to_string(),
+                value_text: text.to_string(),
             };
             if let Err(errors) = read(setting) {
                 assert!(errors.to_string().contains("error: "), "{}", parameter.path);

@@ -3,7 +3,7 @@
 mod any_text;
 
 use diskperf_catalogue::{Catalogue, Setting};
-use diskperf_machine::specification::{Software, Specification};
+use diskperf_machine::specification::{MachineSpecification, Software};
 
 /// The text of an embedded file.
 fn embedded_text(path: &str) -> String {
@@ -19,8 +19,8 @@ fn every_system_and_variant_is_a_specification() {
     assert!(names.len() > 10, "{names:?}");
     for name in names {
         let system = catalogue.resolve(&name, &[]).expect("a system");
-        let (machine, parameters) =
-            Specification::read(system).unwrap_or_else(|errors| panic!("{name}: {errors}"));
+        let (machine, parameters) = MachineSpecification::read_machine(system)
+            .unwrap_or_else(|errors| panic!("{name}: {errors}"));
         assert!(!machine.drives.is_empty(), "{name}");
         // A computer has many parameters, a drive by itself its own.
         if matches!(machine.software, Software::Rig) {
@@ -39,7 +39,7 @@ fn every_system_and_variant_is_a_specification() {
 fn a_driver_of_a_drive_without_a_controller_of_its_own_is_refused() {
     let setting = Setting::parse("driver.2.component=hp-1984").expect("a setting");
     let system = Catalogue::embedded().resolve("vax780-sc780-eagle", &[setting]);
-    let error = Specification::read(system.expect("a system"))
+    let error = MachineSpecification::read_machine(system.expect("a system"))
         .expect_err("nothing reads it")
         .to_string();
     for part in ["takes nothing from its driver", "has no effect"] {
@@ -62,7 +62,7 @@ fn an_unknown_key_of_a_flash_drive_is_refused() {
         let Ok(system) = catalogue.resolve(&format!("bare-{name}"), &[]) else {
             continue;
         };
-        let error = Specification::read(system).expect_err("an unknown key");
+        let error = MachineSpecification::read_machine(system).expect_err("an unknown key");
         assert_eq!(error.problems().len(), 1, "{error}");
         assert!(error.to_string().contains(".toml:1:1"), "{error}");
         tried += 1;

@@ -11,7 +11,9 @@ mod seek;
 
 use diskperf_device::disk::seek::{SeekCurve, SeekSpecification};
 use diskperf_device::disk::spindle::{RotationAngle, Spindle};
-use diskperf_machine::hardware::mechanism::{Format, Geometry, Mechanics, Mechanism, Zone};
+use diskperf_machine::hardware::mechanism::{
+    DiskFormat, DiskGeometry, Mechanics, Mechanism, TrackZone,
+};
 use diskperf_sim::Time;
 
 /// The Eagle's data sheet, as shape and seek times; tests that hang on
@@ -21,37 +23,37 @@ fn eagle() -> Mechanics {
 }
 
 /// Cylinders, heads and sectors of one zone without skew and defects.
-fn format((cylinders, heads, sectors): (u32, u32, u32), spare: u32, interleave: u32) -> Format {
-    Format {
+fn format((cylinders, heads, sectors): (u32, u32, u32), spare: u32, interleave: u32) -> DiskFormat {
+    DiskFormat {
         cylinders,
         heads,
         sector_bytes: 512,
         zones: zones(&[(0, sectors)]),
-        spare_slots: spare,
-        interleave,
-        ..Format::default()
+        spare_slots_per_track: spare,
+        interleave_step: interleave,
+        ..DiskFormat::default()
     }
 }
 
 /// First cylinders, and sectors of a track.
-fn zones(zones: &[(u32, u32)]) -> Vec<Zone> {
-    let zone = |(first_cylinder, sectors_per_track): &(u32, u32)| Zone {
+fn zones(zones: &[(u32, u32)]) -> Vec<TrackZone> {
+    let zone = |(first_cylinder, sectors_per_track): &(u32, u32)| TrackZone {
         first_cylinder: *first_cylinder,
         sectors_per_track: *sectors_per_track,
     };
     zones.iter().map(zone).collect()
 }
 
-fn built(format: &Format) -> Geometry {
-    Geometry::new(format).expect("a geometry")
+fn built(format: &DiskFormat) -> DiskGeometry {
+    DiskGeometry::new(format).expect("a geometry")
 }
 
-fn plain(shape: (u32, u32, u32), spare: u32, interleave: u32) -> Geometry {
+fn plain(shape: (u32, u32, u32), spare: u32, interleave: u32) -> DiskGeometry {
     built(&format(shape, spare, interleave))
 }
 
 /// A drive of this shape whose other times are zero.
-fn mechanics(geometry: Geometry) -> Mechanics {
+fn mechanics(geometry: DiskGeometry) -> Mechanics {
     let seek = SeekSpecification::DataSheet {
         single_cylinder_ms: 5.0,
         average_ms: 18.0,
@@ -60,13 +62,13 @@ fn mechanics(geometry: Geometry) -> Mechanics {
     let flat = SeekSpecification::Constant { time_ms: 5.0 };
     let curve = |of| SeekCurve::new(of, geometry.cylinders());
     Mechanics {
-        seek: curve(&seek)
+        seek_curve: curve(&seek)
             .or_else(|_| curve(&flat))
             .expect("a flat curve always fits"),
         geometry,
-        settle: Time::ZERO,
-        write_settle: Time::ZERO,
-        head_switch: Time::ZERO,
+        settle_time: Time::ZERO,
+        write_settle_time: Time::ZERO,
+        head_switch_time: Time::ZERO,
     }
 }
 

@@ -18,7 +18,7 @@ fn random_reads() -> Service {
 
 fn busy(service: &Service) -> BusyTimes {
     match service {
-        Service::Random { drive, .. } => drive.busy(),
+        Service::Random { drive, .. } => drive.busy_times(),
         Service::Constant(_) => panic!("a constant is no drive"),
     }
 }

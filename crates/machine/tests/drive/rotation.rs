@@ -3,13 +3,13 @@
 
 use super::{EAGLE_RPM, built, drive, format, mechanics};
 use diskperf_device::disk::spindle::{RotationAngle, Spindle};
-use diskperf_machine::hardware::mechanism::{Format, Mechanism};
+use diskperf_machine::hardware::mechanism::{DiskFormat, Mechanism};
 use diskperf_sim::Time;
 use proptest::prelude::*;
 
 /// A drive of one cylinder.
 fn one_cylinder(slots: u32, gap: f64, spindle: Spindle) -> Mechanism {
-    let format = Format {
+    let format = DiskFormat {
         index_gap_share: gap,
         ..format((1, 2, slots), 0, 1)
     };
@@ -42,14 +42,14 @@ fn slots_of_a_track_fill_a_revolution() {
     for (rpm, slots) in [(EAGLE_RPM, 48), (3600.0, 52), (3600.0, 17)] {
         let drive = one_cylinder(slots, 0.0, Spindle::from_rpm(rpm, RotationAngle::ZERO));
         let period = drive.spindle().revolution_time();
-        super::assert_near(drive.slots_time(0, slots), period, 1);
+        super::assert_near(drive.time_of_slots(0, slots), period, 1);
         let revolutions = 4_000_000_000 / slots;
-        let long = drive.slots_time(0, revolutions * slots).0 as f64;
+        let long = drive.time_of_slots(0, revolutions * slots).0 as f64;
         let exact = f64::from(revolutions) * 60e9 / rpm;
         assert!((long / exact - 1.0).abs() < 1e-7, "{long} and not {exact}");
         for slot in 0..slots {
-            let starts = drive.until_slot(Time::ZERO, slot);
-            super::assert_near(starts, drive.slots_time(0, slot), 1);
+            let starts = drive.time_until_slot(Time::ZERO, slot);
+            super::assert_near(starts, drive.time_of_slots(0, slot), 1);
         }
     }
 }
@@ -59,15 +59,17 @@ fn the_gap_before_the_index_is_no_sectors() {
     let mut drive = one_cylinder(17, 0.1, Spindle::from_rpm(3600.0, RotationAngle::ZERO));
     let period = drive.spindle().revolution_time();
     let gap = Time(period.0 / 10);
-    super::assert_near(drive.slots_time(0, 17) + gap, period, 2);
-    let within = drive.slots_time(0, 17) + Time(gap.0 / 2);
+    super::assert_near(drive.time_of_slots(0, 17) + gap, period, 2);
+    let within = drive.time_of_slots(0, 17) + Time(gap.0 / 2);
     assert_eq!(drive.slot_under_head(within), 16);
     assert_eq!(drive.slot_under_head(period + Time(1)), 0);
     // From the end of the last sector to the first is the gap, and nothing else.
-    let last = drive.transfer(Time::ZERO, 16, 1, false).total();
-    super::assert_near(drive.until_slot(last, 0), gap, 2);
+    let last = drive
+        .transfer_sectors(Time::ZERO, 16, 1, false)
+        .total_time();
+    super::assert_near(drive.time_until_slot(last, 0), gap, 2);
     let without = one_cylinder(17, 0.0, Spindle::from_rpm(3600.0, RotationAngle::ZERO));
-    assert_eq!(without.until_slot(period, 0), Time::ZERO);
+    assert_eq!(without.time_until_slot(period, 0), Time::ZERO);
 }
 
 /// With skew a track's first sector is not its first slot: a run from it is over the index,
@@ -75,15 +77,15 @@ fn the_gap_before_the_index_is_no_sectors() {
 #[test]
 fn a_whole_track_takes_a_revolution_wherever_it_starts() {
     for skew in [0, 1, 8, 13] {
-        let format = Format {
-            track_skew: skew,
+        let format = DiskFormat {
+            track_skew_slots: skew,
             index_gap_share: 0.3,
             ..format((1, 2, 17), 0, 1)
         };
         let mut drive = drive(mechanics(built(&format)), 3600.0);
         // From the start of the second track's first sector to the end of its last.
-        let passage = drive.transfer(Time::ZERO, 17, 17, false);
-        let passed = Time((passage.total() - passage.to_first_sector()).0);
+        let passage = drive.transfer_sectors(Time::ZERO, 17, 17, false);
+        let passed = Time((passage.total_time() - passage.time_to_first_sector()).0);
         let gap = if skew == 0 { 3 } else { 0 };
         let exact = Time(drive.spindle().revolution_time().0 * (10 - gap) / 10);
         super::assert_near(passed, exact, 40);
@@ -100,7 +102,7 @@ proptest! {
         (slots, slot) in (3_u32..200).prop_flat_map(|slots| (Just(slots), 0..slots)),
     ) {
         let drive = one_cylinder(slots, 0.0, Spindle::from_rpm(rpm, RotationAngle(phase)));
-        let wait = drive.until_slot(Time(now), slot);
+        let wait = drive.time_until_slot(Time(now), slot);
         prop_assert!(wait <= drive.spindle().revolution_time());
         prop_assert_eq!(drive.slot_under_head(Time(now) + wait + Time(1)), slot);
         if wait.0 > 1 {
@@ -119,10 +121,10 @@ proptest! {
     ) {
         let mechanics = mechanics(built(&format((1, 100, slots), 0, 1)));
         let mut drive = drive(mechanics, rpm);
-        let passage = drive.transfer(Time(now), 0, 100 * slots, false);
-        let lost = passage.track_switch_latency + passage.track_switches.total();
+        let passage = drive.transfer_sectors(Time(now), 0, 100 * slots, false);
+        let lost = passage.track_switch_rotational_latency + passage.track_switch_moves.total_time();
         prop_assert_eq!(lost, Time::ZERO);
         let exact = 100.0 * drive.spindle().exact_period_ns();
-        prop_assert!((passage.transfer.0 as f64 - exact).abs() < 3.0, "{:?}", passage);
+        prop_assert!((passage.media_transfer_time.0 as f64 - exact).abs() < 3.0, "{:?}", passage);
     }
 }

@@ -3,7 +3,7 @@
 //! runs the same.
 
 use diskperf_machine::hardware::mechanism::Mechanism;
-use diskperf_sim::{Sim, Stream, Streams, TieBreak, Time};
+use diskperf_sim::{RandomStream, RandomStreams, Simulation, TieBreak, Time};
 use std::collections::VecDeque;
 
 /// How requests come.
@@ -96,8 +96,8 @@ pub(crate) struct Station {
     queue: VecDeque<Time>,
     started: Time,
     changed: Time,
-    places: Stream,
-    arrivals: Stream,
+    places: RandomStream,
+    arrivals: RandomStream,
     /// So far.
     pub(crate) measured: Measured,
 }
@@ -105,9 +105,11 @@ pub(crate) struct Station {
 impl Station {
     /// An idle station.
     pub(crate) fn new(service: Service, load: Load, seed: u64) -> Self {
-        let streams = Streams::new(seed);
+        let streams = RandomStreams::new(seed);
         let starts = match &service {
-            Service::Random { drive, sectors } => drive.geometry().sectors() / u64::from(*sectors),
+            Service::Random { drive, sectors } => {
+                drive.geometry().sector_count() / u64::from(*sectors)
+            }
             Service::Constant(_) => 0,
         };
         Self {
@@ -118,15 +120,15 @@ impl Station {
             queue: VecDeque::new(),
             started: Time::ZERO,
             changed: Time::ZERO,
-            places: streams.stream("places"),
-            arrivals: streams.stream("arrivals"),
+            places: streams.named_stream("places"),
+            arrivals: streams.named_stream("arrivals"),
             measured: Measured::default(),
         }
     }
 
     /// Has this many requests come and waits for the last to end.
     pub(crate) fn run(mut self, requests: u64) -> (Measured, Service) {
-        let sim: Sim<Event> = Sim::new(TieBreak::Insertion);
+        let sim: Simulation<Event> = Simulation::new(TieBreak::InsertionOrder);
         self.left = requests;
         match self.load {
             Load::Closed(outstanding) => {
@@ -144,7 +146,7 @@ impl Station {
         (self.measured, self.service)
     }
 
-    fn arrive(&mut self, sim: &Sim<Event>) {
+    fn arrive(&mut self, sim: &Simulation<Event>) {
         if self.left == 0 {
             return;
         }
@@ -161,7 +163,7 @@ impl Station {
     }
 
     #[inline]
-    fn serve(&mut self, sim: &Sim<Event>) {
+    fn serve(&mut self, sim: &Simulation<Event>) {
         let now = sim.now();
         let came = self.queue[0];
         self.started = now;
@@ -169,15 +171,17 @@ impl Station {
         let service = match &mut self.service {
             Service::Constant(service) => *service,
             Service::Random { drive, sectors } => {
-                let sector = self.places.below(self.starts) * u64::from(*sectors);
-                drive.transfer(now, sector, *sectors, false).total()
+                let sector = self.places.draw_below(self.starts) * u64::from(*sectors);
+                drive
+                    .transfer_sectors(now, sector, *sectors, false)
+                    .total_time()
             }
         };
         sim.schedule(now + service, Event::Departure);
     }
 
     #[inline]
-    fn depart(&mut self, sim: &Sim<Event>) {
+    fn depart(&mut self, sim: &Simulation<Event>) {
         let now = sim.now();
         self.count(now);
         let came = self.queue.pop_front().expect("one was served");
@@ -208,13 +212,13 @@ impl Station {
 
 /// An exponential random number of mean 1, by von Neumann's comparisons: no
 /// logarithm, so the same on every machine.
-fn exponential(stream: &mut Stream) -> f64 {
+fn exponential(stream: &mut RandomStream) -> f64 {
     let mut whole = 0.0;
     loop {
-        let first = stream.bits();
+        let first = stream.draw_bits();
         let (mut last, mut length) = (first, 1_u32);
         loop {
-            let next = stream.bits();
+            let next = stream.draw_bits();
             if next >= last {
                 break;
             }

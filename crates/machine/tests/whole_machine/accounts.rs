@@ -2,16 +2,16 @@
 //! not at all, when a daemon does not come, and when a limit limits nothing.
 
 use super::*;
-use diskperf_sim::Streams;
+use diskperf_sim::RandomStreams;
 use diskperf_timeline::Stage;
 
 /// Writes, rewrites and reads a file, each with an account of its own.
 async fn programs(session: &mut Session, path: &str, calls: usize) {
     for pass in 0..3 {
         session.open_account();
-        let from = session.now();
+        let from = session.current_time();
         let how = [CREATE, WRITE, READ][pass];
-        let file = session.open(path, how).await.expect("the file");
+        let file = session.open_path(path, how).await.expect("the file");
         let mut data = [1; BLOCK];
         for _ in 0..calls {
             let moved = if how.read {
@@ -22,9 +22,15 @@ async fn programs(session: &mut Session, path: &str, calls: usize) {
             assert_eq!(moved, Ok(BLOCK));
         }
         session.close(file).await.expect("it is open");
-        let account = session.account();
-        assert_eq!(account.ledger.total().0, (session.now() - from).0);
-        assert!(account.user + account.system <= session.now() - from + Time(10_000_000));
+        let account = session.current_account();
+        assert_eq!(
+            account.ledger.total_duration().0,
+            (session.current_time() - from).0
+        );
+        assert!(
+            account.user_cpu_time + account.system_cpu_time
+                <= session.current_time() - from + Time(10_000_000)
+        );
     }
 }
 
@@ -32,11 +38,11 @@ async fn programs(session: &mut Session, path: &str, calls: usize) {
 fn the_ledger_sums_to_the_time_that_passed() {
     for system in [SC780, SC750, UDA50, "vax780-si9900-eagle"] {
         let specification = specification(system, &[("filesystem.block_bytes", "4096")]);
-        let circumstances = Circumstances {
-            volumes: 2,
-            phase: 1 << 29,
-            speed_difference: 0.003,
-            ..Circumstances::default()
+        let circumstances = RunConditions {
+            volume_count: 2,
+            phase_step: 1 << 29,
+            speed_difference_share: 0.003,
+            ..RunConditions::default()
         };
         let machine = Machine::build(&specification, circumstances);
         for drive in 0..2 {
@@ -44,9 +50,9 @@ fn the_ledger_sums_to_the_time_that_passed() {
                 programs(session, &format!("/mnt{drive}/file"), 128).await;
             });
         }
-        machine.run().expect("the processes end");
-        machine.check(0).expect("a sound file system");
-        machine.check(1).expect("a sound file system");
+        machine.run_to_end().expect("the processes end");
+        machine.check_file_system(0).expect("a sound file system");
+        machine.check_file_system(1).expect("a sound file system");
     }
 }
 
@@ -58,27 +64,31 @@ fn requests_and_drives_are_busy_for_what_they_were() {
         run(&machine, async |session| {
             make(session, "/mnt0/file", 500).await;
             read(session, "/mnt0/file").await;
-            session.flush(0).await;
+            session.flush_volume(0).await;
         });
-        let (statistics, busy) = (machine.statistics(), machine.drives_busy()[0]);
-        let drive = statistics.drives[0];
+        let (statistics, busy) = (machine.statistics(), machine.drive_busy_times()[0]);
+        let drive = statistics.drive_statistics[0];
         // Bytes in are bytes out, at the drive as at the kernel.
         let sectors = drive.read_sectors + drive.written_sectors;
         assert_eq!(
             (busy.transfer_count, busy.transferred_bytes),
-            (drive.requests, sectors * 512)
+            (drive.request_count, sectors * 512)
         );
         assert!(drive.read_sectors >= 500 * 16 && drive.read_sectors < 500 * 16 + 400);
         assert!(drive.written_sectors >= 500 * 16 && drive.written_sectors < 500 * 16 + 400);
         // Every sector passes under the heads once, at the spindle's speed.
-        let period = 60e9 / specification.drives[0].mechanism().expect("a disk").rpm;
+        let period = 60e9
+            / specification.drives[0]
+                .mechanism_specification()
+                .expect("a disk")
+                .revolutions_per_minute;
         let slots = f64::from(
             specification.drives[0]
-                .mechanism()
+                .mechanism_specification()
                 .expect("a disk")
                 .mechanics
                 .geometry
-                .slots(0),
+                .slots_per_track(0),
         );
         let media = sectors as f64 / slots * period;
         let transfer = busy.transfer_time.0 as f64;
@@ -87,12 +97,15 @@ fn requests_and_drives_are_busy_for_what_they_were() {
             "{transfer} of {media} ns"
         );
         // The spans of all requests are their times, to the nanosecond.
-        assert_eq!(statistics.stages.iter().sum::<u64>(), drive.response.0);
+        assert_eq!(
+            statistics.stage_ns.iter().sum::<u64>(),
+            drive.response_time_total.0
+        );
         let all = busy.positioning_time + busy.rotational_latency_time + busy.transfer_time;
-        assert!(all <= machine.now(), "one thing at a time");
+        assert!(all <= machine.current_time(), "one thing at a time");
         // Blocks of the Eagle lie within a cylinder, so that arms only move
         // before them; some of the RA81's do not.
-        let seeks = statistics.stages[Stage::Seek.index()];
+        let seeks = statistics.stage_ns[Stage::Seek.index()];
         if system == SC780 {
             assert_eq!(
                 seeks, busy.positioning_time.0,
@@ -114,7 +127,10 @@ fn what_is_under_way_is_rate_by_response() {
         run(&machine, async |session| {
             make(session, "/mnt0/file", 1024).await
         });
-        let before = (machine.now(), machine.statistics().drives[0].response);
+        let before = (
+            machine.current_time(),
+            machine.statistics().drive_statistics[0].response_time_total,
+        );
         run(&machine, async move |session| {
             if writes {
                 make(session, "/mnt0/other", 1024).await;
@@ -122,8 +138,8 @@ fn what_is_under_way_is_rate_by_response() {
                 read(session, "/mnt0/file").await;
             }
         });
-        let after = machine.statistics().drives[0].response;
-        (after - before.1).0 as f64 / (machine.now() - before.0).0 as f64
+        let after = machine.statistics().drive_statistics[0].response_time_total;
+        (after - before.1).0 as f64 / (machine.current_time() - before.0).0 as f64
     };
     let reader = under_way(&[("kernel.read_ahead_blocks", "0")], false);
     assert!((0.99..1.0001).contains(&reader), "{reader}");
@@ -156,14 +172,17 @@ fn a_full_cache_makes_the_writer_wait() {
         run(&machine, async |session| {
             session.open_account();
             let file = session
-                .open("/mnt0/file", CREATE)
+                .open_path("/mnt0/file", CREATE)
                 .await
                 .expect("a new file");
             for _ in 0..200 {
                 assert_eq!(session.write(file, &[1; BLOCK]).await, Ok(BLOCK));
             }
-            let ledger = session.account().ledger;
-            (ledger.stage(Stage::BufferWait).0, ledger.total().0)
+            let ledger = session.current_account().ledger;
+            (
+                ledger.stage_duration(Stage::BufferWait).0,
+                ledger.total_duration().0,
+            )
         })
     };
     // What 51 buffers do not hold has to go out first, in blocks of two
@@ -180,7 +199,7 @@ fn a_full_cache_makes_the_writer_wait() {
 #[test]
 fn update_comes_every_interval_and_not_before() {
     let machine = machine(&fast(SC780, &[("kernel.update_interval_s", "30")]));
-    let written = |machine: &Machine| machine.statistics().drives[0].written_sectors;
+    let written = |machine: &Machine| machine.statistics().drive_statistics[0].written_sectors;
     let until = |machine: &Machine, ms: u64| {
         run(machine, async move |session| {
             session.sleep_until(Time::from_millis(ms)).await
@@ -189,7 +208,7 @@ fn update_comes_every_interval_and_not_before() {
     // Half a block stays in the cache.
     let file = run(&machine, async |session| {
         let file = session
-            .open("/mnt0/file", CREATE)
+            .open_path("/mnt0/file", CREATE)
             .await
             .expect("a new file");
         session
@@ -212,7 +231,10 @@ fn update_comes_every_interval_and_not_before() {
     until(&machine, 95_000);
     assert_eq!(written(&machine), after);
     let late = run(&machine, async |session| {
-        let file = session.open("/mnt0/file", WRITE).await.expect("the file");
+        let file = session
+            .open_path("/mnt0/file", WRITE)
+            .await
+            .expect("the file");
         session
             .write(file, &[2; 4096])
             .await
@@ -229,9 +251,9 @@ fn update_comes_every_interval_and_not_before() {
 #[test]
 fn two_drives_at_once_keep_their_own_data() {
     for system in [SC780, SC750, UDA50] {
-        let circumstances = Circumstances {
-            volumes: 2,
-            ..Circumstances::default()
+        let circumstances = RunConditions {
+            volume_count: 2,
+            ..RunConditions::default()
         };
         let machine = Machine::build(&specification(system, &[]), circumstances);
         let starts: Vec<_> = (0..2)
@@ -241,12 +263,12 @@ fn two_drives_at_once_keep_their_own_data() {
                 })
             })
             .collect();
-        machine.run().expect("the processes end");
+        machine.run_to_end().expect("the processes end");
         for result in starts {
             assert_eq!(result.take(), Some(64 * 6000));
         }
-        machine.check(0).expect("a sound file system");
-        machine.check(1).expect("a sound file system");
+        machine.check_file_system(0).expect("a sound file system");
+        machine.check_file_system(1).expect("a sound file system");
     }
 }
 
@@ -254,16 +276,16 @@ fn two_drives_at_once_keep_their_own_data() {
 /// the drive; how many bytes were right.
 async fn random_data(session: &mut Session, path: &str) -> usize {
     let pieces = || {
-        let mut random = Streams::new(5).stream(path);
-        (0..64).map(move |_| -> Vec<u8> { (0..6000).map(|_| random.bits() as u8).collect() })
+        let mut random = RandomStreams::new(5).named_stream(path);
+        (0..64).map(move |_| -> Vec<u8> { (0..6000).map(|_| random.draw_bits() as u8).collect() })
     };
-    let file = session.open(path, CREATE).await.expect("a new file");
+    let file = session.open_path(path, CREATE).await.expect("a new file");
     for piece in pieces() {
         assert_eq!(session.write(file, &piece).await, Ok(6000));
     }
     session.close(file).await.expect("it is open");
-    session.drop_cached(path).await.expect("the file");
-    let file = session.open(path, READ).await.expect("the file");
+    session.drop_cached_blocks(path).await.expect("the file");
+    let file = session.open_path(path, READ).await.expect("the file");
     let mut right = 0;
     for piece in pieces() {
         let mut into = vec![0; 6000];

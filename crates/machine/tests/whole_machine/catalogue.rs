@@ -29,13 +29,20 @@ fn entry(name: &str) -> DriveSpecification {
 fn drives_hold_and_move_what_is_printed() {
     for (name, kb_per_s, sectors) in DRIVES {
         let drive = entry(name);
-        let geometry = &drive.mechanism().expect("a disk").mechanics.geometry;
-        assert_eq!(geometry.sectors(), sectors, "{name}");
+        let geometry = &drive
+            .mechanism_specification()
+            .expect("a disk")
+            .mechanics
+            .geometry;
+        assert_eq!(geometry.sector_count(), sectors, "{name}");
         assert_eq!(geometry.capacity_bytes(), sectors * 512);
         // A track's data, each revolution.
-        let mechanism = drive.mechanism().expect("a disk").mechanism();
+        let mechanism = drive
+            .mechanism_specification()
+            .expect("a disk")
+            .new_mechanism();
         let track = f64::from(geometry.sectors_per_track(0)) / 2.0;
-        let rate = track / mechanism.spindle().revolution_time().seconds();
+        let rate = track / mechanism.spindle().revolution_time().as_seconds();
         assert!(
             (rate - kb_per_s).abs() < 1.0,
             "{name}: {rate} of {kb_per_s} KB/s"
@@ -52,9 +59,13 @@ fn arms_move_as_printed() {
         ("rp06", [10.0, 30.0, 55.0]),
     ] {
         let drive = entry(name);
-        let seek = &drive.mechanism().expect("a disk").mechanics.seek;
+        let seek = &drive
+            .mechanism_specification()
+            .expect("a disk")
+            .mechanics
+            .seek_curve;
         let far = drive
-            .mechanism()
+            .mechanism_specification()
             .expect("a disk")
             .mechanics
             .geometry
@@ -62,7 +73,10 @@ fn arms_move_as_printed() {
             - 1;
         let modelled = [seek.time_over(1), seek.average_time(), seek.time_over(far)];
         for (one, other) in modelled.iter().zip(printed) {
-            assert!((one.millis() - other).abs() < 1e-5, "{name}: {modelled:?}");
+            assert!(
+                (one.as_millis() - other).abs() < 1e-5,
+                "{name}: {modelled:?}"
+            );
         }
     }
 }
@@ -73,10 +87,15 @@ fn arms_move_as_printed() {
 fn sectors_take_as_long_as_printed() {
     let times = |name: &str| {
         let drive = entry(name);
-        let mut drive = drive.mechanism().expect("a disk").mechanism();
+        let mut drive = drive
+            .mechanism_specification()
+            .expect("a disk")
+            .new_mechanism();
         let period = drive.spindle().revolution_time();
-        let sector = drive.transfer(Time::ZERO, 0, 1, false).transfer;
-        (period.millis(), sector.millis())
+        let sector = drive
+            .transfer_sectors(Time::ZERO, 0, 1, false)
+            .media_transfer_time;
+        (period.as_millis(), sector.as_millis())
     };
     let (period, sector) = times("eagle");
     assert!((period - 15.148).abs() < 0.0005 && (sector - 0.3156).abs() < 0.00005);
@@ -94,7 +113,7 @@ fn a_drive_hangs_on_what_can_serve_it() {
     ] {
         let setting = [Setting::new("drive", drive)];
         let resolved = Catalogue::embedded().resolve(system, &setting);
-        let read = Specification::read(resolved.expect("names that there are"));
+        let read = MachineSpecification::read_machine(resolved.expect("names that there are"));
         let refused = read.expect_err("it has nothing to command").to_string();
         assert!(refused.contains(why), "{refused}");
     }
@@ -112,11 +131,11 @@ fn a_partition_has_the_tracks_of_its_zone() {
         ("filesystem", "none"),
     ];
     let drive = &specification(SC780, &settings).drives[0];
-    let (mechanism, cylinder) = drive.measured().expect("a disk");
+    let (mechanism, cylinder) = drive.measured_mechanism().expect("a disk");
     let geometry = &mechanism.mechanics.geometry;
     let partition = &drive.partitions[0];
     assert_eq!(cylinder, 200);
     assert_eq!(partition.first_sector, 20 * (100 * 48 + 100 * 40));
-    assert_eq!(partition.label.sectors_per_track, 40);
+    assert_eq!(partition.disk_label.sectors_per_track, 40);
     assert_eq!(geometry.sectors_per_track(cylinder), 40);
 }

@@ -5,7 +5,7 @@
 use super::*;
 
 /// When each block of a file of 300 was read, one by one.
-fn moments(specification: &Specification) -> Vec<Time> {
+fn moments(specification: &MachineSpecification) -> Vec<Time> {
     let machine = machine(specification);
     run(&machine, async |session| {
         make(session, "/mnt0/file", 300).await;
@@ -14,7 +14,7 @@ fn moments(specification: &Specification) -> Vec<Time> {
 }
 
 fn elapsed(moments: &[Time]) -> f64 {
-    (moments[moments.len() - 1] - moments[0]).seconds()
+    (moments[moments.len() - 1] - moments[0]).as_seconds()
 }
 
 /// The drive does not care how late a request is: the block comes by every
@@ -36,7 +36,11 @@ fn a_slow_processor_loses_whole_revolutions() {
         ];
         let specification = specification(SC750, &settings);
         let moments = moments(&specification);
-        let period = 60e9 / specification.drives[0].mechanism().expect("a disk").rpm;
+        let period = 60e9
+            / specification.drives[0]
+                .mechanism_specification()
+                .expect("a disk")
+                .revolutions_per_minute;
         let sectors = {
             let machine = machine(&specification);
             run(&machine, async |session| {
@@ -45,13 +49,13 @@ fn a_slow_processor_loses_whole_revolutions() {
             sectors(&machine, &specification, 0)
         };
         let geometry = &specification.drives[0]
-            .mechanism()
+            .mechanism_specification()
             .expect("a disk")
             .mechanics
             .geometry;
         let (mut blocks, mut revolutions) = (0, 0.0);
         for block in (1..300).filter(|block| *block != 12) {
-            let cylinder = |block: usize| geometry.locate(sectors[block]).cylinder;
+            let cylinder = |block: usize| geometry.locate_sector(sectors[block]).cylinder;
             if sectors[block] != sectors[block - 1] + 32 || cylinder(block) != cylinder(block - 1) {
                 continue;
             }
@@ -92,9 +96,9 @@ fn a_cost_slows_what_waits_for_the_processor() {
     let write = |settings: &[(&str, &str)]| {
         let machine = machine(&specification(SC780, settings));
         run(&machine, async |session| {
-            let from = session.now();
+            let from = session.current_time();
             make(session, "/mnt0/file", 256).await;
-            session.now() - from
+            session.current_time() - from
         })
     };
     // A processor that is the limit, and that nothing else takes time from: a
@@ -108,7 +112,7 @@ fn a_cost_slows_what_waits_for_the_processor() {
     let slow = |key, value| write(&[&base[..], &[(key, value)]].concat());
     let before = slow("kernel.allocate_ms", "1");
     let after = slow("kernel.allocate_ms", "6");
-    let added = (after - before).seconds();
+    let added = (after - before).as_seconds();
     let expected = 256.0 * 0.005 / 0.1;
     assert!(
         (added / expected - 1.0).abs() < 0.1,
@@ -117,7 +121,7 @@ fn a_cost_slows_what_waits_for_the_processor() {
     // What moves bytes costs by the byte, whatever the processor's speed.
     let before = slow("host.copy_ms_per_kb", "3");
     let after = slow("host.copy_ms_per_kb", "5");
-    let added = (after - before).seconds();
+    let added = (after - before).as_seconds();
     let expected = 256.0 * 8.0 * 0.002;
     assert!(
         (added / expected - 1.0).abs() < 0.1,
@@ -130,27 +134,30 @@ fn the_clock_charges_who_has_the_processor_and_nobody_else() {
     let machine = machine(&specification(SC780, &[]));
     let (computing, sleeping) = run(&machine, async |session| {
         session.open_account();
-        session.compute(Time::from_millis(2000)).await;
-        let computing = (session.account(), session.now());
+        session.consume_user_time(Time::from_millis(2000)).await;
+        let computing = (session.current_account(), session.current_time());
         session.open_account();
-        let from = session.now();
+        let from = session.current_time();
         session.sleep_until(from + Time::from_millis(2000)).await;
-        (computing, session.account())
+        (computing, session.current_account())
     });
     let (account, ended) = computing;
     // Every tick found it, and the interrupts of the clock are its time, too.
     let ticks = ended.0 / 10_000_000;
     assert!(
-        account.user.0.abs_diff(ticks * 10_000_000) <= 10_000_000,
+        account.user_cpu_time.0.abs_diff(ticks * 10_000_000) <= 10_000_000,
         "{}",
-        account.user
+        account.user_cpu_time
     );
-    assert_eq!(account.system, Time::ZERO);
+    assert_eq!(account.system_cpu_time, Time::ZERO);
     assert!(
         ended > Time::from_millis(2000),
         "interrupts came in between"
     );
-    assert_eq!((sleeping.user, sleeping.system), (Time::ZERO, Time::ZERO));
+    assert_eq!(
+        (sleeping.user_cpu_time, sleeping.system_cpu_time),
+        (Time::ZERO, Time::ZERO)
+    );
 }
 
 #[test]
@@ -161,16 +168,22 @@ fn interrupts_while_the_processor_idles_charge_nobody() {
     // block; the process itself costs nothing.
     let account = run(&machine, async |session| {
         make(session, "/mnt0/file", 200).await;
-        session.drop_cached("/mnt0/file").await.expect("the file");
+        session
+            .drop_cached_blocks("/mnt0/file")
+            .await
+            .expect("the file");
         session.open_account();
-        let file = session.open("/mnt0/file", READ).await.expect("the file");
+        let file = session
+            .open_path("/mnt0/file", READ)
+            .await
+            .expect("the file");
         while session.read(file, &mut [0; BLOCK]).await.expect("a read") > 0 {}
-        session.account()
+        session.current_account()
     });
-    let charged = account.user + account.system;
-    let share = charged.0 as f64 / account.ledger.total().0 as f64;
+    let charged = account.user_cpu_time + account.system_cpu_time;
+    let share = charged.0 as f64 / account.ledger.total_duration().0 as f64;
     assert!(share < 0.02, "{share} of the time was charged");
-    let (_, in_handlers) = machine.processor_busy();
+    let (_, in_handlers) = machine.processor_busy_times();
     assert!(
         in_handlers > Time::from_millis(400),
         "{in_handlers} in handlers"

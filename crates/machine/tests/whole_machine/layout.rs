@@ -17,16 +17,16 @@ fn moves(system: &str, block_bytes: &str, rotdelay_ms: &str, gap: u64) -> (u32, 
         session.mkdir("/mnt0/new").await.expect("a directory");
         make(session, "/mnt0/new/file", 1024).await;
     });
-    machine.check(0).expect("a sound file system");
+    machine.check_file_system(0).expect("a sound file system");
     let geometry = &specification.drives[0]
-        .mechanism()
+        .mechanism_specification()
         .expect("a disk")
         .mechanics
         .geometry;
     let block_sectors = block_bytes.parse::<u64>().expect("a number") / 512;
     let mut moves = (0, 0, 0, 0);
     for pair in sectors(&machine, &specification, 0).windows(2) {
-        let cylinder = |sector: u64| geometry.locate(sector).cylinder;
+        let cylinder = |sector: u64| geometry.locate_sector(sector).cylinder;
         match cylinder(pair[0]).abs_diff(cylinder(pair[1])) {
             0 if pair[1] == pair[0] + block_sectors + gap => moves.0 += 1,
             0 => moves.1 += 1,

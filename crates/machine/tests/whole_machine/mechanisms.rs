@@ -3,25 +3,25 @@
 //! when a step of the mechanism is left out, even one that costs little.
 
 use super::*;
-use diskperf_machine::{From as Whence, Standstill};
+use diskperf_machine::{RunEndReason, SeekOrigin as Whence};
 use diskperf_timeline::{Deadline, Stage};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 fn stage(machine: &Machine, stage: Stage) -> u64 {
-    machine.statistics().stages[stage.index()]
+    machine.statistics().stage_ns[stage.index()]
 }
 
 fn written(machine: &Machine) -> u64 {
-    machine.statistics().drives[0].written_sectors
+    machine.statistics().drive_statistics[0].written_sectors
 }
 
 /// Writes to a file that is there, from its start or from a block of it on.
 async fn write_at(session: &mut Session, path: &str, offset: usize, data: &[u8]) {
-    let file = session.open(path, WRITE).await.expect("the file");
+    let file = session.open_path(path, WRITE).await.expect("the file");
     let offset = offset as i64;
     session
-        .lseek(file, offset, Whence::Start)
+        .lseek(file, offset, Whence::FileStart)
         .await
         .expect("a file");
     assert_eq!(session.write(file, data).await, Ok(data.len()));
@@ -36,15 +36,27 @@ fn each_new_block_is_cleared_once() {
     for (blocks, cleared) in [(1, 1), (12, 12), (13, 14), (40, 41)] {
         let machine = machine(&specification);
         let clearing = run(&machine, async move |session| {
-            let file = session.open("/mnt0/file", CREATE).await.expect("a file");
+            let file = session
+                .open_path("/mnt0/file", CREATE)
+                .await
+                .expect("a file");
             let mut clearing = Vec::new();
             for _ in 0..2 {
                 session.open_account();
-                session.lseek(file, 0, Whence::Start).await.expect("a file");
+                session
+                    .lseek(file, 0, Whence::FileStart)
+                    .await
+                    .expect("a file");
                 for _ in 0..blocks {
                     assert_eq!(session.write(file, &[1; BLOCK]).await, Ok(BLOCK));
                 }
-                clearing.push(session.account().ledger.stage(Stage::Clear).0);
+                clearing.push(
+                    session
+                        .current_account()
+                        .ledger
+                        .stage_duration(Stage::Clear)
+                        .0,
+                );
             }
             session.close(file).await.expect("it is open");
             clearing
@@ -64,11 +76,17 @@ fn a_block_that_was_anothers_reads_as_zeroes() {
     let old = sectors(&machine, &specification, 0);
     let contents = run(&machine, async |session| {
         session.unlink("/mnt0/old").await.expect("the file");
-        session.flush(0).await;
-        let new = session.open("/mnt0/new", CREATE).await.expect("a file");
+        session.flush_volume(0).await;
+        let new = session
+            .open_path("/mnt0/new", CREATE)
+            .await
+            .expect("a file");
         session.close(new).await.expect("it is open");
         write_at(session, "/mnt0/new", BLOCK - 1, &[9]).await;
-        let new = session.open("/mnt0/new", READ).await.expect("the file");
+        let new = session
+            .open_path("/mnt0/new", READ)
+            .await
+            .expect("the file");
         let mut contents = vec![5; BLOCK];
         assert_eq!(session.read(new, &mut contents).await, Ok(BLOCK));
         contents
@@ -85,11 +103,11 @@ fn interrupts_are_booked_as_such() {
     let machine = machine(&specification(SC780, &[]));
     let (account, elapsed) = run(&machine, async |session| {
         session.open_account();
-        let from = session.now();
-        session.compute(Time::from_millis(2000)).await;
-        (session.account(), session.now() - from)
+        let from = session.current_time();
+        session.consume_user_time(Time::from_millis(2000)).await;
+        (session.current_account(), session.current_time() - from)
     });
-    let booked = |stage| account.ledger.stage(stage).0;
+    let booked = |stage| account.ledger.stage_duration(stage).0;
     assert_eq!(booked(Stage::User), 2_000_000_000);
     assert_eq!(booked(Stage::Interrupt), elapsed.0 - 2_000_000_000);
     assert!(
@@ -109,7 +127,7 @@ fn whole_blocks_go_out_at_once_and_parts_later() {
     let write = |offset, bytes| {
         run(&machine, async move |session| {
             write_at(session, "/mnt0/file", offset, &vec![3; bytes]).await;
-            let soon = session.now() + Time::from_millis(500);
+            let soon = session.current_time() + Time::from_millis(500);
             session.sleep_until(soon).await;
         });
         written(&machine) - before
@@ -129,9 +147,9 @@ fn an_indirect_block_is_on_its_drive_before_the_call_returns() {
         let times = run(&machine, async move |session| {
             let mut times = Vec::new();
             for block in blocks {
-                let from = session.now();
+                let from = session.current_time();
                 write_at(session, "/mnt0/file", block * BLOCK, &[4; BLOCK / 2]).await;
-                times.push(session.now() - from);
+                times.push(session.current_time() - from);
             }
             times
         });
@@ -161,9 +179,9 @@ fn who_waits_for_the_channel_is_booked_so() {
         ("driver.position_window_sectors", "47"),
     ];
     let waited = |drives: usize| {
-        let circumstances = Circumstances {
-            volumes: drives,
-            ..Circumstances::default()
+        let circumstances = RunConditions {
+            volume_count: drives,
+            ..RunConditions::default()
         };
         let machine = Machine::build(&fast(SC780, &settings), circumstances);
         let write = |blocks: usize| {
@@ -172,11 +190,11 @@ fn who_waits_for_the_channel_is_booked_so() {
                 .map(|drive| {
                     start(&machine, drive, async move |session: &mut Session| {
                         make(session, &path(drive), blocks).await;
-                        session.now()
+                        session.current_time()
                     })
                 })
                 .collect();
-            machine.run().expect("the processes end");
+            machine.run_to_end().expect("the processes end");
             ends_at
                 .iter()
                 .map(|end| end.take().expect("it ended"))
@@ -207,7 +225,7 @@ fn each_missed_revolution_is_counted_once() {
     let all = |machine: &Machine| {
         let deadlines = [Deadline::TransferCommand, Deadline::ReadAhead];
         let spans = deadlines.map(|deadline| stage(machine, Stage::MissedRevolution(deadline)));
-        let missed = machine.statistics().drives[0].missed;
+        let missed = machine.statistics().drive_statistics[0].missed_revolution_count;
         (missed, spans.iter().sum::<u64>())
     };
     let before = all(&machine);
@@ -216,13 +234,13 @@ fn each_missed_revolution_is_counted_once() {
     let (missed, span) = (after.0 - before.0, (after.1 - before.1) as f64);
     let sectors = sectors(&machine, &specification, 0);
     let geometry = &specification.drives[0]
-        .mechanism()
+        .mechanism_specification()
         .expect("a disk")
         .mechanics
         .geometry;
     let follows = |pair: &&[u64]| {
         pair[1] == pair[0] + 16
-            && geometry.locate(pair[0]).cylinder == geometry.locate(pair[1]).cylinder
+            && geometry.locate_sector(pair[0]).cylinder == geometry.locate_sector(pair[1]).cylinder
     };
     let just_missed = sectors.windows(2).filter(follows).count() as u64;
     assert!(just_missed > 250, "{just_missed}");
@@ -231,7 +249,11 @@ fn each_missed_revolution_is_counted_once() {
         (just_missed..=301).contains(&missed),
         "{missed} for {just_missed} blocks"
     );
-    let period = 60e9 / specification.drives[0].mechanism().expect("a disk").rpm;
+    let period = 60e9
+        / specification.drives[0]
+            .mechanism_specification()
+            .expect("a disk")
+            .revolutions_per_minute;
     let each = span / missed as f64 / period;
     assert!((0.99..1.0).contains(&each), "{each} revolutions each");
 }
@@ -248,13 +270,16 @@ fn a_transfer_with_late_data_is_done_again() {
         make(session, "/mnt0/file", 300).await;
         read(session, "/mnt0/file").await
     });
-    let (drive, busy) = (machine.statistics().drives[0], machine.drives_busy()[0]);
+    let (drive, busy) = (
+        machine.statistics().drive_statistics[0],
+        machine.drive_busy_times()[0],
+    );
     let needed = (drive.read_sectors + drive.written_sectors) * 512;
     // Of 16 sectors one or more are late in 15 % of the transfers that write: no
     // process runs here while one reads.
     let (written, repeated) = (
         drive.written_sectors / 16,
-        busy.transfer_count - drive.requests,
+        busy.transfer_count - drive.request_count,
     );
     assert!(
         repeated * 100 > written * 10,
@@ -280,14 +305,14 @@ fn a_transfer_that_never_succeeds_halts_the_machine() {
     let ended = start(&machine, 0, async |session: &mut Session| {
         make(session, "/mnt0/file", 1).await
     });
-    let standstill = machine.run().expect_err("no sector arrives in time");
+    let standstill = machine.run_to_end().expect_err("no sector arrives in time");
     assert_eq!(ended.take(), None);
-    let Standstill::HardError(error) = standstill else {
+    let RunEndReason::HardError(error) = standstill else {
         panic!("{standstill}")
     };
-    assert_eq!((error.drive, error.tries), (0, 28));
-    let again = machine.run().expect_err("it has halted");
-    assert_eq!(again, Standstill::HardError(error));
+    assert_eq!((error.drive, error.attempt_count), (0, 28));
+    let again = machine.run_to_end().expect_err("it has halted");
+    assert_eq!(again, RunEndReason::HardError(error));
 }
 
 /// Whoever runs a machine may end it in the middle of a system call.
@@ -297,20 +322,24 @@ fn a_machine_is_stopped_at_a_tick() {
     let ended = start(&machine, 0, async |session: &mut Session| {
         make(session, "/mnt0/file", 300).await
     });
-    let stopped = machine.run_unless(&Arc::new(AtomicBool::new(true)));
-    assert_eq!(stopped, Err(Standstill::Stopped));
-    assert_eq!(machine.run(), Err(Standstill::Stopped), "for good");
+    let stopped = machine.run_unless_stopped(&Arc::new(AtomicBool::new(true)));
+    assert_eq!(stopped, Err(RunEndReason::StoppedByUser));
+    assert_eq!(
+        machine.run_to_end(),
+        Err(RunEndReason::StoppedByUser),
+        "for good"
+    );
     assert_eq!(ended.take(), None);
     let tick = Time(1_000_000_000 / 100);
-    assert_eq!(machine.now(), tick, "the first tick of 100 Hz");
+    assert_eq!(machine.current_time(), tick, "the first tick of 100 Hz");
 }
 
 #[test]
 fn each_drive_turns_slower_than_the_one_before_it() {
-    let circumstances = Circumstances {
-        volumes: 2,
-        speed_difference: 0.01,
-        ..Circumstances::default()
+    let circumstances = RunConditions {
+        volume_count: 2,
+        speed_difference_share: 0.01,
+        ..RunConditions::default()
     };
     let machine = Machine::build(&fast(SC750, &[]), circumstances);
     for path in ["/mnt0/file", "/mnt1/file"] {
@@ -318,7 +347,7 @@ fn each_drive_turns_slower_than_the_one_before_it() {
             make(session, path, 100).await
         });
     }
-    let busy = machine.drives_busy();
+    let busy = machine.drive_busy_times();
     let per_byte =
         |drive: usize| busy[drive].transfer_time.0 as f64 / busy[drive].transferred_bytes as f64;
     let slower = per_byte(1) / per_byte(0);
@@ -341,11 +370,11 @@ fn data_that_moves_slows_who_computes() {
         let ledger = run(&machine, async |session| {
             write_at(session, "/mnt0/file", 0, &[1; 200 * BLOCK]).await;
             session.open_account();
-            session.compute(Time::from_millis(5000)).await;
-            session.account().ledger
+            session.consume_user_time(Time::from_millis(5000)).await;
+            session.current_account().ledger
         });
         let mb = (200 * BLOCK) as f64 / 1e6;
-        ledger.stage(Stage::MemoryContention).0 as f64 / 1e9 / mb
+        ledger.stage_duration(Stage::MemoryContention).0 as f64 / 1e9 / mb
     };
     assert_eq!(lost("0"), 0.0);
     for (share, per_mb) in [("0.1", 0.1), ("0.3", 0.3)] {
@@ -372,7 +401,7 @@ fn a_driver_at_work_is_not_interrupted_by_its_disk() {
     let before = stage(&machine, Stage::Completion);
     run(&machine, async |session| {
         write_at(session, "/mnt0/file", 0, &[1; 100 * BLOCK]).await;
-        session.flush(0).await;
+        session.flush_volume(0).await;
     });
     let mean_ms = (stage(&machine, Stage::Completion) - before) as f64 / 100.0 / 1e6;
     // 30 ms less a third of a revolution of 15 ms, and up to one of latency.
@@ -382,19 +411,21 @@ fn a_driver_at_work_is_not_interrupted_by_its_disk() {
 /// Two files of two partitions of a drive, read at once: when each was read.
 fn both_read(scan_from: &str) -> [f64; 2] {
     let specification = specification("sun3-cheetah-2344", &[("driver.scan_from", scan_from)]);
-    let used = Circumstances {
-        volumes: 2,
-        ..Circumstances::default()
+    let used = RunConditions {
+        volume_count: 2,
+        ..RunConditions::default()
     };
     let machine = Machine::build(&specification, used);
     run(&machine, async |session| {
         make(session, "/mnt0/file", 100).await;
         make(session, "/mnt1/file", 100).await;
     });
-    let begin = machine.now();
+    let begin = machine.current_time();
     let readers = ["/mnt0/file", "/mnt1/file"]
         .map(|path| start(&machine, 0, async move |session| read(session, path).await));
-    machine.run().unwrap_or_else(|error| panic!("{error}"));
+    machine
+        .run_to_end()
+        .unwrap_or_else(|error| panic!("{error}"));
     readers.map(|reader| {
         let moments = reader.take().expect("it ended");
         (moments[moments.len() - 1] - begin).0 as f64 / 1e9

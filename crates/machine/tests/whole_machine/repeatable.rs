@@ -3,7 +3,7 @@
 //! nanosecond.
 
 use super::*;
-use diskperf_machine::Statistics;
+use diskperf_machine::RequestStatistics;
 use diskperf_machine::TieBreak;
 
 /// What a run leaves behind that could differ.
@@ -11,7 +11,7 @@ use diskperf_machine::TieBreak;
 struct Trace {
     ended: Time,
     moments: Vec<Vec<Time>>,
-    statistics: Statistics,
+    statistics: RequestStatistics,
     processor: (Time, Time),
 }
 
@@ -23,13 +23,13 @@ struct Pair {
 impl Pair {
     /// Two processes, each on a drive, that write and read.
     fn new(system: &str, seed: u64, tie_break: TieBreak) -> Self {
-        let circumstances = Circumstances {
+        let circumstances = RunConditions {
             seed,
-            volumes: 2,
-            phase: 123_456_789,
-            speed_difference: 0.003,
+            volume_count: 2,
+            phase_step: 123_456_789,
+            speed_difference_share: 0.003,
             tie_break,
-            ..Circumstances::default()
+            ..RunConditions::default()
         };
         let machine = Machine::build(&specification(system, &[]), circumstances);
         let moments = (0..2)
@@ -45,16 +45,16 @@ impl Pair {
     }
 
     fn trace(self) -> Trace {
-        self.machine.run().expect("the processes end");
+        self.machine.run_to_end().expect("the processes end");
         let moments = self
             .moments
             .iter()
             .map(|each| each.take().expect("it ended"));
         Trace {
-            ended: self.machine.now(),
+            ended: self.machine.current_time(),
             moments: moments.collect(),
             statistics: self.machine.statistics(),
-            processor: self.machine.processor_busy(),
+            processor: self.machine.processor_busy_times(),
         }
     }
 }
@@ -68,19 +68,19 @@ const INITIAL: &str = "vax780-sc780-eagle:initial-arbitration";
 #[test]
 fn a_run_repeats_to_the_nanosecond() {
     for system in [SC780, SC750, UDA50, INITIAL] {
-        let one = trace(system, 1, TieBreak::Insertion);
-        assert_eq!(one, trace(system, 1, TieBreak::Insertion), "{system}");
+        let one = trace(system, 1, TieBreak::InsertionOrder);
+        assert_eq!(one, trace(system, 1, TieBreak::InsertionOrder), "{system}");
     }
     // Where chance plays a part, another seed is another run.
-    let one = trace(UDA50, 1, TieBreak::Insertion);
-    assert_ne!(one, trace(UDA50, 2, TieBreak::Insertion));
+    let one = trace(UDA50, 1, TieBreak::InsertionOrder);
+    assert_ne!(one, trace(UDA50, 2, TieBreak::InsertionOrder));
 }
 
 #[test]
 fn a_run_on_another_thread_is_the_same() {
-    let here = trace(UDA50, 7, TieBreak::Insertion);
+    let here = trace(UDA50, 7, TieBreak::InsertionOrder);
     let there: Vec<_> = (0..2)
-        .map(|_| std::thread::spawn(|| format!("{:?}", trace(UDA50, 7, TieBreak::Insertion))))
+        .map(|_| std::thread::spawn(|| format!("{:?}", trace(UDA50, 7, TieBreak::InsertionOrder))))
         .collect();
     for thread in there {
         assert_eq!(thread.join().expect("it ran"), format!("{here:?}"));
@@ -91,12 +91,12 @@ fn a_run_on_another_thread_is_the_same() {
 #[test]
 fn two_machines_fit_in_one_program() {
     let (one, other) = (
-        Pair::new(SC780, 1, TieBreak::Insertion),
-        Pair::new(UDA50, 2, TieBreak::Insertion),
+        Pair::new(SC780, 1, TieBreak::InsertionOrder),
+        Pair::new(UDA50, 2, TieBreak::InsertionOrder),
     );
     let alone = (
-        trace(SC780, 1, TieBreak::Insertion),
-        trace(UDA50, 2, TieBreak::Insertion),
+        trace(SC780, 1, TieBreak::InsertionOrder),
+        trace(UDA50, 2, TieBreak::InsertionOrder),
     );
     let (other, one) = (other.trace(), one.trace());
     assert_eq!((one, other), alone);
@@ -105,8 +105,8 @@ fn two_machines_fit_in_one_program() {
 #[test]
 fn what_happens_at_once_may_happen_in_any_order() {
     for system in [SC780, SC750, UDA50, "vax780-si9900-eagle"] {
-        let one = trace(system, 1, TieBreak::Insertion);
-        let other = trace(system, 1, TieBreak::Reversed);
+        let one = trace(system, 1, TieBreak::InsertionOrder);
+        let other = trace(system, 1, TieBreak::ReversedOrder);
         assert_eq!(one, other, "{system}");
     }
 }

@@ -4,21 +4,22 @@
 //! an order that nobody set.
 
 use super::*;
-use diskperf_machine::Statistics;
+use diskperf_machine::RequestStatistics;
 use diskperf_machine::{
-    Account, Errno, RingCompletion, RingOperation, RingRequest, RingSize, Streams, TieBreak,
+    Errno, ProcessAccount, RandomStreams, RingCompletion, RingOperation, RingRequest, RingSize,
+    TieBreak,
 };
 use diskperf_timeline::Stage;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 
-const RAW: How = How {
+const RAW: OpenFlags = OpenFlags {
     read: true,
     write: true,
-    direct: true,
+    direct_io: true,
     ..READ
 };
-const BOTH: How = How {
+const BOTH: OpenFlags = OpenFlags {
     read: true,
     write: true,
     ..READ
@@ -57,8 +58,13 @@ impl Load {
         Self { depth, ..self }
     }
 
-    fn draw(&self, draws: &mut diskperf_machine::Stream, file: usize, slot: u32) -> RingRequest {
-        let operation = match (draws.below(100), draws.below(100)) {
+    fn draw(
+        &self,
+        draws: &mut diskperf_machine::RandomStream,
+        file: usize,
+        slot: u32,
+    ) -> RingRequest {
+        let operation = match (draws.draw_below(100), draws.draw_below(100)) {
             (sync, _) if sync < self.syncs => RingOperation::Fsync,
             (_, read) if read < self.reads => RingOperation::Read,
             _ => RingOperation::Write,
@@ -66,8 +72,8 @@ impl Load {
         let places = self.range / u64::from(self.bytes);
         RingRequest {
             operation,
-            file,
-            offset: draws.below(places) * u64::from(self.bytes),
+            file_number: file,
+            offset_bytes: draws.draw_below(places) * u64::from(self.bytes),
             bytes: self.bytes,
             slot,
         }
@@ -77,26 +83,26 @@ impl Load {
 /// What a process found of its load.
 struct Found {
     elapsed: Time,
-    account: Account,
+    account: ProcessAccount,
     moved: u64,
 }
 
 impl Found {
     fn stage(&self, stage: Stage) -> f64 {
-        self.account.ledger.stage(stage).0 as f64
+        self.account.ledger.stage_duration(stage).0 as f64
     }
 }
 
 /// Keeps as many requests under way as the load is deep, in a timed part of its own.
 async fn keep_under_way(session: &mut Session, file: usize, load: Load) -> Found {
-    let mut draws = Streams::new(load.seed).stream("load");
+    let mut draws = RandomStreams::new(load.seed).named_stream("load");
     let size = RingSize {
-        depth: load.depth,
+        queue_depth: load.depth,
         buffer_bytes: load.bytes,
     };
     session.open_ring(size, &[file]).await.expect("a ring");
     session.open_account();
-    let from = session.now();
+    let from = session.current_time();
     let mut free: Vec<u32> = (0..load.depth).rev().collect();
     let mut completions = Vec::new();
     let (mut issued, mut moved) = (0, 0);
@@ -109,10 +115,10 @@ async fn keep_under_way(session: &mut Session, file: usize, load: Load) -> Found
             batch.push(load.draw(&mut draws, file, slot));
             issued += 1;
         }
-        session.submit(&batch).await.expect("a ring");
-        assert!(session.under_way() <= load.depth as usize);
+        session.submit_requests(&batch).await.expect("a ring");
+        assert!(session.in_flight_count() <= load.depth as usize);
         completions.clear();
-        let reaped = session.reap(load.at_least, None, &mut completions);
+        let reaped = session.reap_completions(load.at_least, None, &mut completions);
         reaped.await.expect("a ring");
         let left = (load.requests - ended) as usize;
         assert!(completions.len() >= load.at_least.min(left).min(load.depth as usize));
@@ -123,10 +129,13 @@ async fn keep_under_way(session: &mut Session, file: usize, load: Load) -> Found
             ended += 1;
         }
     }
-    assert_eq!((session.under_way(), free.len()), (0, load.depth as usize));
-    let account = session.account();
-    let elapsed = session.now() - from;
-    assert_eq!(account.ledger.total().0, elapsed.0, "the ledger");
+    assert_eq!(
+        (session.in_flight_count(), free.len()),
+        (0, load.depth as usize)
+    );
+    let account = session.current_account();
+    let elapsed = session.current_time() - from;
+    assert_eq!(account.ledger.total_duration().0, elapsed.0, "the ledger");
     session.close_ring().await;
     let moved = moved;
     Found {
@@ -146,7 +155,7 @@ enum Place {
 }
 
 /// A system of the catalogue, and where its drives have no file system.
-fn on(system: &str, place: Place, settings: &[(&str, &str)]) -> Specification {
+fn on(system: &str, place: Place, settings: &[(&str, &str)]) -> MachineSpecification {
     let none = [("filesystem", "none")];
     match place {
         Place::Drive if system.starts_with("bare-") => specification(system, settings),
@@ -159,19 +168,23 @@ async fn opened(session: &mut Session, (place, drive): (Place, usize), load: Loa
     match place {
         Place::Drive => {
             let path = format!("/dev/drive{drive}");
-            session.open(&path, RAW).await.expect("the drive")
+            session.open_path(&path, RAW).await.expect("the drive")
         }
         Place::File => {
             let path = format!("/mnt{drive}/file");
             make(session, &path, load.range as usize / BLOCK).await;
             session.drop_all_caches().await;
-            session.open(&path, BOTH).await.expect("the file")
+            session.open_path(&path, BOTH).await.expect("the file")
         }
     }
 }
 
 /// A load of one process on one drive.
-fn one(specification: &Specification, place: Place, load: Load) -> (Found, Statistics) {
+fn one(
+    specification: &MachineSpecification,
+    place: Place,
+    load: Load,
+) -> (Found, RequestStatistics) {
     let machine = machine(specification);
     let found = run(&machine, async move |session| {
         let file = opened(session, (place, 0), load).await;
@@ -240,17 +253,17 @@ fn outcome(
     case: &Case,
     trace: bool,
     tie_break: TieBreak,
-) -> (Vec<(Time, u64, String)>, Statistics) {
+) -> (Vec<(Time, u64, String)>, RequestStatistics) {
     let specification = on(case.system, case.place, &[]);
     let volumes = specification.volumes.len().min(case.workers);
-    let circumstances = Circumstances {
-        volumes,
+    let circumstances = RunConditions {
+        volume_count: volumes,
         // Two drives that turn alike do the same at the same nanosecond.
-        phase: 123_456_789,
-        speed_difference: 0.003,
-        trace,
+        phase_step: 123_456_789,
+        speed_difference_share: 0.003,
+        records_trace: trace,
         tie_break,
-        ..Circumstances::default()
+        ..RunConditions::default()
     };
     let machine = Machine::build(&specification, circumstances);
     let results: Vec<_> = (0..case.workers)
@@ -264,35 +277,47 @@ fn outcome(
                     Place::File => {
                         let path = format!("/mnt{drive}/file{worker}");
                         make(session, &path, load.range as usize / BLOCK).await;
-                        session.open(&path, BOTH).await.expect("the file")
+                        session.open_path(&path, BOTH).await.expect("the file")
                     }
                 };
                 keep_under_way(session, file, load).await
             })
         })
         .collect();
-    machine.run().unwrap_or_else(|error| panic!("{error}"));
+    machine
+        .run_to_end()
+        .unwrap_or_else(|error| panic!("{error}"));
     if let Some(trace) = machine.take_trace() {
         assert_eq!(trace.processes.len(), case.workers);
         for process in &trace.processes {
-            assert!((process.number as usize) < case.workers);
-            for pair in process.work.windows(2) {
-                assert!(pair[0].until <= pair[1].from, "one processor: {pair:?}");
+            assert!((process.process_number as usize) < case.workers);
+            for pair in process.processor_work.windows(2) {
+                assert!(
+                    pair[0].work_end <= pair[1].work_start,
+                    "one processor: {pair:?}"
+                );
             }
         }
-        let users = trace.requests.iter().flat_map(|request| &request.uses);
+        let users = trace
+            .requests
+            .iter()
+            .flat_map(|request| &request.buffer_uses);
         for used in users {
-            assert!((used.process as usize) < case.workers || used.process == u32::MAX);
+            assert!(
+                (used.process_number as usize) < case.workers || used.process_number == u32::MAX
+            );
         }
     }
     if let Place::File = case.place {
         for drive in 0..volumes {
-            machine.check(drive).expect("a sound file system");
+            machine
+                .check_file_system(drive)
+                .expect("a sound file system");
         }
     }
     let found = |result: &Rc<RefCell<Option<Found>>>| {
         let found = result.take().expect("it ended");
-        assert!(found.account.system <= found.elapsed + Time(20_000_000));
+        assert!(found.account.system_cpu_time <= found.elapsed + Time(20_000_000));
         let ledger = format!("{:?}", found.account.ledger);
         (found.elapsed, found.moved, ledger)
     };
@@ -313,9 +338,9 @@ fn any_load_at_any_depth_is_accounted_for() {
     };
     let mut runner = TestRunner::new(proptest::test_runner::contextualize_config(config));
     let checked = runner.run(&cases(), |case| {
-        let first = outcome(&case, false, TieBreak::Insertion);
-        prop_assert_eq!(&first, &outcome(&case, true, TieBreak::Insertion));
-        prop_assert_eq!(&first, &outcome(&case, false, TieBreak::Reversed));
+        let first = outcome(&case, false, TieBreak::InsertionOrder);
+        prop_assert_eq!(&first, &outcome(&case, true, TieBreak::InsertionOrder));
+        prop_assert_eq!(&first, &outcome(&case, false, TieBreak::ReversedOrder));
         if case.load.syncs == 0 {
             let moved = u64::from(case.load.requests) * u64::from(case.load.bytes);
             for (_, found, _) in &first.0 {
@@ -336,7 +361,7 @@ fn a_kernel_says_that_it_had_no_such_call() {
         ("bare-fixed", None),
     ] {
         let machine = machine(&specification(system, &[]));
-        let note = machine.kernel().ring_note();
+        let note = machine.kernel().ring_emulation_note();
         match (note, says) {
             (Some(note), Some(says)) => assert!(note.contains(says), "{system}: {note}"),
             (note, says) => assert_eq!(note, says, "{system}"),
@@ -345,13 +370,14 @@ fn a_kernel_says_that_it_had_no_such_call() {
 }
 
 /// Requests under way at the drive, on average.
-fn under_way(found: &Found, statistics: &Statistics) -> f64 {
-    statistics.drives[0].response.0 as f64 / found.elapsed.0 as f64
+fn under_way(found: &Found, statistics: &RequestStatistics) -> f64 {
+    statistics.drive_statistics[0].response_time_total.0 as f64 / found.elapsed.0 as f64
 }
 
 /// The mean time that the arm takes to where a request wants it.
-fn mean_seek(statistics: &Statistics) -> f64 {
-    statistics.stages[Stage::Seek.index()] as f64 / statistics.drives[0].requests as f64
+fn mean_seek(statistics: &RequestStatistics) -> f64 {
+    statistics.stage_ns[Stage::Seek.index()] as f64
+        / statistics.drive_statistics[0].request_count as f64
 }
 
 /// The driver sorts what is under way by cylinder: with more to choose from, the arm has
@@ -426,12 +452,15 @@ fn requests_of_one_file_go_one_after_the_other() {
             make(session, "/mnt0/file", load.range as usize / BLOCK).await;
             session.drop_all_caches().await;
         });
-        let before = machine.statistics().drives[0].response;
+        let before = machine.statistics().drive_statistics[0].response_time_total;
         let found = run(&machine, async move |session| {
-            let file = session.open("/mnt0/file", BOTH).await.expect("the file");
+            let file = session
+                .open_path("/mnt0/file", BOTH)
+                .await
+                .expect("the file");
             keep_under_way(session, file, load.at_depth(16)).await
         });
-        let response = machine.statistics().drives[0].response - before;
+        let response = machine.statistics().drive_statistics[0].response_time_total - before;
         assert!(response.0 <= found.elapsed.0, "{system}");
         assert!(response.0 * 4 > found.elapsed.0, "{system}: it reads");
     }
@@ -451,12 +480,15 @@ fn the_daemons_work_for_the_process() {
         let machine = machine(&on(system, Place::File, &[]));
         let found = run(&machine, async move |session| {
             make(session, "/mnt0/file", load.range as usize / BLOCK).await;
-            let file = session.open("/mnt0/file", BOTH).await.expect("the file");
+            let file = session
+                .open_path("/mnt0/file", BOTH)
+                .await
+                .expect("the file");
             let mut into = [0; BLOCK];
             while session.read(file, &mut into).await.expect("it is open") > 0 {}
             keep_under_way(session, file, load.at_depth(8)).await
         });
-        charged += (found.account.user + found.account.system).0;
+        charged += (found.account.user_cpu_time + found.account.system_cpu_time).0;
         elapsed += found.elapsed.0;
         waited += found.stage(Stage::CpuWait) + found.stage(Stage::BufferWait);
         let (charged, waited) = (charged as f64 / elapsed as f64, waited / elapsed as f64);
@@ -472,9 +504,12 @@ fn a_wait_ends_at_its_moment() {
     for system in [SC780, MINIX, XENIX] {
         let machine = machine(&on(system, Place::Drive, &[]));
         run(&machine, async move |session| {
-            let file = session.open("/dev/drive0", RAW).await.expect("the drive");
+            let file = session
+                .open_path("/dev/drive0", RAW)
+                .await
+                .expect("the drive");
             let size = RingSize {
-                depth: 2,
+                queue_depth: 2,
                 buffer_bytes: 8192,
             };
             session.open_ring(size, &[file]).await.expect("a ring");
@@ -482,39 +517,52 @@ fn a_wait_ends_at_its_moment() {
             let mut completions = Vec::new();
             // Nothing is under way.
             session
-                .reap(1, None, &mut completions)
+                .reap_completions(1, None, &mut completions)
                 .await
                 .expect("a ring");
-            let until = session.now() + Time::from_millis(50);
-            let reaped = session.reap(1, Some(until), &mut completions).await;
+            let until = session.current_time() + Time::from_millis(50);
+            let reaped = session
+                .reap_completions(1, Some(until), &mut completions)
+                .await;
             reaped.expect("a ring");
-            let over = session.now() - until;
+            let over = session.current_time() - until;
             assert!(over < Time::from_millis(5), "{system}: {over} late");
             assert_eq!(completions, []);
             let read = |slot| RingRequest {
                 operation: RingOperation::Read,
-                file,
-                offset: 8192 * 400 * u64::from(slot),
+                file_number: file,
+                offset_bytes: 8192 * 400 * u64::from(slot),
                 bytes: 8192,
                 slot,
             };
             // What it could not wait for stays under way.
-            session.submit(&[read(0), read(1)]).await.expect("a ring");
-            let soon = session.now() + Time(1000);
             session
-                .reap(2, Some(soon), &mut completions)
+                .submit_requests(&[read(0), read(1)])
                 .await
                 .expect("a ring");
-            assert_eq!((completions.len(), session.under_way()), (0, 2), "{system}");
-            let late = session.now() + Time::from_millis(60_000);
+            let soon = session.current_time() + Time(1000);
             session
-                .reap(2, Some(late), &mut completions)
+                .reap_completions(2, Some(soon), &mut completions)
                 .await
                 .expect("a ring");
-            assert_eq!((completions.len(), session.under_way()), (2, 0), "{system}");
-            assert!(session.now() < late, "{system}");
-            let account = session.account();
-            let slept = account.ledger.stage(Stage::Think).0;
+            assert_eq!(
+                (completions.len(), session.in_flight_count()),
+                (0, 2),
+                "{system}"
+            );
+            let late = session.current_time() + Time::from_millis(60_000);
+            session
+                .reap_completions(2, Some(late), &mut completions)
+                .await
+                .expect("a ring");
+            assert_eq!(
+                (completions.len(), session.in_flight_count()),
+                (2, 0),
+                "{system}"
+            );
+            assert!(session.current_time() < late, "{system}");
+            let account = session.current_account();
+            let slept = account.ledger.stage_duration(Stage::Think).0;
             assert!(
                 (45_000_000..60_000_000).contains(&slept),
                 "{system}: {slept}"
@@ -527,39 +575,48 @@ fn a_wait_ends_at_its_moment() {
 fn what_a_request_fails_with_is_its_own() {
     // A rig takes a discard to the drive, of a file that may be written to.
     for (system, discarded) in [
-        (SC780, Errno::Invalid),
-        (XENIX, Errno::Invalid),
-        (MINIX, Errno::Invalid),
-        ("bare-sas-10k", Errno::BadFile),
+        (SC780, Errno::InvalidArgument),
+        (XENIX, Errno::InvalidArgument),
+        (MINIX, Errno::InvalidArgument),
+        ("bare-sas-10k", Errno::BadFileDescriptor),
     ] {
         let direct = true;
         let machine = machine(&on(system, Place::Drive, &[]));
         run(&machine, async move |session| {
-            let how = How { direct, ..READ };
-            let file = session.open("/dev/drive0", how).await.expect("the drive");
-            let length = session.length(file).await.expect("it is open");
+            let how = OpenFlags {
+                direct_io: direct,
+                ..READ
+            };
+            let file = session
+                .open_path("/dev/drive0", how)
+                .await
+                .expect("the drive");
+            let length = session.file_length(file).await.expect("it is open");
             let size = RingSize {
-                depth: 8,
+                queue_depth: 8,
                 buffer_bytes: 8192,
             };
             assert_eq!(
                 session.open_ring(size, &[file, 77]).await,
-                Err(Errno::BadFile)
+                Err(Errno::BadFileDescriptor)
             );
             session.open_ring(size, &[file]).await.expect("a ring");
-            assert_eq!(session.open_ring(size, &[file]).await, Err(Errno::Busy));
+            assert_eq!(
+                session.open_ring(size, &[file]).await,
+                Err(Errno::DeviceBusy)
+            );
             let request = |slot, operation, file, offset| RingRequest {
                 operation,
-                file,
-                offset,
+                file_number: file,
+                offset_bytes: offset,
                 bytes: 1024,
                 slot,
             };
             let expected = [
                 Ok(1024),
-                Err(Errno::BadFile),
-                Err(Errno::BadFile),
-                Err(Errno::Invalid),
+                Err(Errno::BadFileDescriptor),
+                Err(Errno::BadFileDescriptor),
+                Err(Errno::InvalidArgument),
                 Ok(512),
                 Ok(0),
                 Err(discarded),
@@ -575,10 +632,10 @@ fn what_a_request_fails_with_is_its_own() {
                 request(6, RingOperation::Discard, file, 0),
                 request(7, RingOperation::Fsync, file, 0),
             ];
-            session.submit(&requests).await.expect("a ring");
+            session.submit_requests(&requests).await.expect("a ring");
             let mut completions = Vec::new();
             session
-                .reap(8, None, &mut completions)
+                .reap_completions(8, None, &mut completions)
                 .await
                 .expect("a ring");
             completions.sort_by_key(|completion| completion.slot);
@@ -597,41 +654,51 @@ fn a_ring_outlives_its_files_and_is_closed_when_it_is_empty() {
         run(&machine, async move |session| {
             make(session, "/mnt0/file", 64).await;
             session.drop_all_caches().await;
-            let file = session.open("/mnt0/file", BOTH).await.expect("the file");
+            let file = session
+                .open_path("/mnt0/file", BOTH)
+                .await
+                .expect("the file");
             let size = RingSize {
-                depth: 64,
+                queue_depth: 64,
                 buffer_bytes: 8192,
             };
             session.open_ring(size, &[file]).await.expect("a ring");
             let read = |slot| RingRequest {
                 operation: RingOperation::Read,
-                file,
-                offset: 8192 * u64::from(slot),
+                file_number: file,
+                offset_bytes: 8192 * u64::from(slot),
                 bytes: load.bytes,
                 slot,
             };
             let requests: Vec<_> = (0..64).map(read).collect();
-            session.submit(&requests).await.expect("a ring");
+            session.submit_requests(&requests).await.expect("a ring");
             session.close(file).await.expect("it is open");
-            assert!(session.under_way() > 0);
+            assert!(session.in_flight_count() > 0);
             session.unlink("/mnt0/file").await.expect("its name");
             session.close_ring().await;
-            assert_eq!(session.under_way(), 0);
+            assert_eq!(session.in_flight_count(), 0);
             let mut completions = Vec::new();
-            let reaped = session.reap(1, None, &mut completions).await;
-            assert_eq!(reaped, Err(Errno::Invalid));
+            let reaped = session.reap_completions(1, None, &mut completions).await;
+            assert_eq!(reaped, Err(Errno::InvalidArgument));
             // Another one, which the end of the process closes.
             make(session, "/mnt0/other", 64).await;
-            let file = session.open("/mnt0/other", BOTH).await.expect("the file");
+            let file = session
+                .open_path("/mnt0/other", BOTH)
+                .await
+                .expect("the file");
             session.open_ring(size, &[file]).await.expect("a ring");
             let write = |slot| RingRequest {
                 operation: RingOperation::Write,
-                file,
+                file_number: file,
                 ..read(slot)
             };
             let requests: Vec<_> = (0..64).map(write).collect();
-            session.submit(&requests).await.expect("a ring");
+            session.submit_requests(&requests).await.expect("a ring");
         });
-        assert_eq!(machine.check(0), Ok(0), "{system}: nothing is left open");
+        assert_eq!(
+            machine.check_file_system(0),
+            Ok(0),
+            "{system}: nothing is left open"
+        );
     }
 }

@@ -11,7 +11,7 @@ use diskperf_machine::hardware::mechanism::Mechanism;
 const SLACK_NS: u64 = 3_000;
 
 /// A machine that searches with this lead, always.
-fn searching(lead: &str) -> Specification {
+fn searching(lead: &str) -> MachineSpecification {
     let settings = [
         LARGE[0],
         ("driver.search_lead_sectors", lead),
@@ -22,7 +22,7 @@ fn searching(lead: &str) -> Specification {
 }
 
 /// A machine with an adaptor for each drive, which need not search.
-fn direct(settings: &[(&str, &str)]) -> Specification {
+fn direct(settings: &[(&str, &str)]) -> MachineSpecification {
     let alone = [
         ("kernel.read_ahead_blocks", "0"),
         ("filesystem.rotdelay_ms", "4"),
@@ -31,7 +31,7 @@ fn direct(settings: &[(&str, &str)]) -> Specification {
 }
 
 struct Reading {
-    specification: Specification,
+    specification: MachineSpecification,
     /// The sector of each block.
     sectors: Vec<u64>,
     /// When each block had been read.
@@ -39,7 +39,7 @@ struct Reading {
 }
 
 /// Reads a file of so many blocks of 8 KB, one by one.
-fn reading(specification: Specification, blocks: usize) -> Reading {
+fn reading(specification: MachineSpecification, blocks: usize) -> Reading {
     let machine = machine(&specification);
     let moments = run(&machine, async move |session| {
         make(session, "/mnt0/file", blocks).await;
@@ -56,8 +56,10 @@ fn reading(specification: Specification, blocks: usize) -> Reading {
 
 impl Reading {
     fn drive(&self) -> Mechanism {
-        let disk = self.specification.drives[0].mechanism().expect("a disk");
-        disk.mechanism()
+        let disk = self.specification.drives[0]
+            .mechanism_specification()
+            .expect("a disk");
+        disk.new_mechanism()
     }
 
     fn period(&self) -> Time {
@@ -75,19 +77,19 @@ impl Reading {
     /// before the block, if there is one.
     fn assert_way(&self, lead: Option<u32>) {
         let mut drive = self.drive();
-        drive.transfer(Time::ZERO, self.sectors[0], 16, false);
+        drive.transfer_sectors(Time::ZERO, self.sectors[0], 16, false);
         for block in 1..self.sectors.len() {
             let (from, sector) = (self.moments[block - 1], self.sectors[block]);
-            let place = drive.geometry().locate(sector);
+            let place = drive.geometry().locate_sector(sector);
             let mut at = from;
             if let Some(lead) = lead {
-                at += drive.seek(place.cylinder, false).total();
-                at += drive.until_slot(
+                at += drive.seek_to_cylinder(place.cylinder, false).total_time();
+                at += drive.time_until_slot(
                     at,
                     (place.sector + place.sectors_per_track - lead) % place.sectors_per_track,
                 );
             }
-            at += drive.transfer(at, sector, 16, false).total();
+            at += drive.transfer_sectors(at, sector, 16, false).total_time();
             // The first block behind the direct ones needs the indirect block
             // as well.
             let expected = (at - from).0;
@@ -104,11 +106,11 @@ impl Reading {
     /// them: how long each took, in revolutions.
     fn revolutions_after_a_gap(&self, gap: u64) -> Vec<f64> {
         let geometry = &self.specification.drives[0]
-            .mechanism()
+            .mechanism_specification()
             .expect("a disk")
             .mechanics
             .geometry;
-        let cylinder = |block: usize| geometry.locate(self.sectors[block]).cylinder;
+        let cylinder = |block: usize| geometry.locate_sector(self.sectors[block]).cylinder;
         let spans = self.spans();
         let follows = |block: &usize| {
             self.sectors[*block] == self.sectors[block - 1] + 16 + gap
@@ -231,11 +233,11 @@ const LARGE: [(&str, &str); 1] = [("host.memory_bytes", "268435456")];
 
 /// The time from the first call of a rewrite until all is on the drive, and
 /// the revolutions missed meanwhile.
-fn rewrite(specification: &Specification, drives: usize) -> (Vec<Time>, u64) {
-    let circumstances = Circumstances {
-        volumes: drives,
-        phase: 1 << 30,
-        ..Circumstances::default()
+fn rewrite(specification: &MachineSpecification, drives: usize) -> (Vec<Time>, u64) {
+    let circumstances = RunConditions {
+        volume_count: drives,
+        phase_step: 1 << 30,
+        ..RunConditions::default()
     };
     let machine = Machine::build(specification, circumstances);
     let path = |drive: usize| format!("/mnt{drive}/file");
@@ -247,26 +249,29 @@ fn rewrite(specification: &Specification, drives: usize) -> (Vec<Time>, u64) {
     let missed = |machine: &Machine| -> u64 {
         machine
             .statistics()
-            .drives
+            .drive_statistics
             .iter()
-            .map(|drive| drive.missed)
+            .map(|drive| drive.missed_revolution_count)
             .sum()
     };
     let before = missed(&machine);
     let times: Vec<_> = (0..drives)
         .map(|drive| {
             start(&machine, drive, async move |session: &mut Session| {
-                let file = session.open(&path(drive), WRITE).await.expect("the file");
-                let from = session.now();
+                let file = session
+                    .open_path(&path(drive), WRITE)
+                    .await
+                    .expect("the file");
+                let from = session.current_time();
                 for _ in 0..1024 {
                     assert_eq!(session.write(file, &[8; BLOCK]).await, Ok(BLOCK));
                 }
-                session.flush(drive as u32).await;
-                session.now() - from
+                session.flush_volume(drive as u32).await;
+                session.current_time() - from
             })
         })
         .collect();
-    machine.run().expect("the processes end");
+    machine.run_to_end().expect("the processes end");
     let times = times
         .iter()
         .map(|time| time.take().expect("it ended"))
@@ -284,14 +289,14 @@ fn a_rewrite_runs_at_the_spacing_of_the_layout() {
     let mut at = Time::ZERO;
     for sector in &reading.sectors {
         at += drive
-            .seek(drive.geometry().locate(*sector).cylinder, true)
-            .total();
-        let place = drive.geometry().locate(*sector);
-        at += drive.until_slot(
+            .seek_to_cylinder(drive.geometry().locate_sector(*sector).cylinder, true)
+            .total_time();
+        let place = drive.geometry().locate_sector(*sector);
+        at += drive.time_until_slot(
             at,
             (place.sector + place.sectors_per_track - 7) % place.sectors_per_track,
         );
-        at += drive.transfer(at, *sector, 16, true).total();
+        at += drive.transfer_sectors(at, *sector, 16, true).total_time();
     }
     let (times, missed) = rewrite(&specification, 1);
     // The inode and where the drive stands at the start are all that differs.

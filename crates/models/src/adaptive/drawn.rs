@@ -2,7 +2,7 @@
 //! distance, the use of the file system, the sequence and size of calls, and the share of writes.
 
 use super::workload::{AdaptiveWorkload, WorkloadPart};
-use diskperf_machine::{Stream, Streams};
+use diskperf_machine::{RandomStream, RandomStreams};
 use diskperf_timeline::units::{MIB, format_size};
 
 const CYLINDER_COUNT: u64 = 620;
@@ -19,25 +19,25 @@ const TREE_BYTES: u64 = 12 * MIB;
 pub fn draw_workloads(seed: u64, count: usize) -> Vec<AdaptiveWorkload> {
     (0..count)
         .map(|number| {
-            let mut stream = Streams::new(seed).stream(&format!("workload {number}"));
+            let mut stream = RandomStreams::new(seed).named_stream(&format!("workload {number}"));
             draw_workload(&mut stream, number)
         })
         .collect()
 }
 
-fn pick_one<'a, T: ?Sized>(stream: &mut Stream, of: &[&'a T]) -> &'a T {
-    of[stream.below(of.len() as u64) as usize]
+fn pick_one<'a, T: ?Sized>(stream: &mut RandomStream, of: &[&'a T]) -> &'a T {
+    of[stream.draw_below(of.len() as u64) as usize]
 }
 
-fn draw_workload(stream: &mut Stream, number: usize) -> AdaptiveWorkload {
-    let raw = stream.chance(0.5);
-    let volumes = 1 + stream.below(3);
+fn draw_workload(stream: &mut RandomStream, number: usize) -> AdaptiveWorkload {
+    let raw = stream.draw_with_probability(0.5);
+    let volumes = 1 + stream.draw_below(3);
     let slot = CYLINDER_COUNT / volumes;
     let mut partitions = Vec::new();
     let mut parts = Vec::new();
     let mut names = Vec::new();
     for volume in 0..volumes {
-        let cylinder = volume * slot + stream.below(slot - PARTITION_CYLINDERS);
+        let cylinder = volume * slot + stream.draw_below(slot - PARTITION_CYLINDERS);
         let sectors = PARTITION_CYLINDERS * CYLINDER_SECTORS;
         partitions.push(format!("[{cylinder}, {sectors}]"));
         let (part, name) = draw_part(stream, raw);
@@ -62,43 +62,43 @@ fn draw_workload(stream: &mut Stream, number: usize) -> AdaptiveWorkload {
     }
 }
 
-fn draw_part(stream: &mut Stream, raw: bool) -> (WorkloadPart, String) {
+fn draw_part(stream: &mut RandomStream, raw: bool) -> (WorkloadPart, String) {
     let think_ns = *pick_one(stream, &[&"0", &"0", &"2000000", &"10000000"]);
-    let (mut part, mut name) = match stream.below(10) {
+    let (mut part, mut name) = match stream.draw_below(10) {
         0..=2 => draw_sequential(stream, raw),
         3..=4 => draw_scan(stream, raw),
         5..=7 => draw_random(stream),
         8 if raw => draw_copy(stream),
         8 => draw_fsck(stream),
-        _ => match stream.chance(0.5) {
+        _ => match stream.draw_with_probability(0.5) {
             true => draw_copy(stream),
             false => draw_rewrite(stream),
         },
     };
     if think_ns != "0" {
         part.program
-            .set("think_ns", think_ns)
+            .set_parameter("think_ns", think_ns)
             .expect("it is a number");
         name += &format!(" thinking {} ms", think_ns.trim_end_matches("000000"));
     }
     (part, name)
 }
 
-fn draw_call_bytes(stream: &mut Stream, raw: bool) -> &'static str {
+fn draw_call_bytes(stream: &mut RandomStream, raw: bool) -> &'static str {
     match raw {
         true => pick_one(stream, &["2048", "4096", "8192", "16384", "34304", "65536"]),
         false => pick_one(stream, &["1024", "4096", "8192", "16384"]),
     }
 }
 
-fn draw_sequential(stream: &mut Stream, raw: bool) -> (WorkloadPart, String) {
+fn draw_sequential(stream: &mut RandomStream, raw: bool) -> (WorkloadPart, String) {
     let call_bytes = draw_call_bytes(stream, raw);
     let parameters = [("call_bytes", call_bytes), ("destination", "null")];
     let part = WorkloadPart::new("copy", SEQUENTIAL_BYTES, &parameters);
     (part, format!("read by {call_bytes}"))
 }
 
-fn draw_scan(stream: &mut Stream, raw: bool) -> (WorkloadPart, String) {
+fn draw_scan(stream: &mut RandomStream, raw: bool) -> (WorkloadPart, String) {
     let call_bytes = draw_call_bytes(stream, raw);
     let readers = *pick_one(stream, &[&"2", &"3", &"4"]);
     let areas = *pick_one(stream, &[&"same", &"different"]);
@@ -114,7 +114,7 @@ fn draw_scan(stream: &mut Stream, raw: bool) -> (WorkloadPart, String) {
     (part, name)
 }
 
-fn draw_random(stream: &mut Stream) -> (WorkloadPart, String) {
+fn draw_random(stream: &mut RandomStream) -> (WorkloadPart, String) {
     let (sizes, mean_bytes) = *pick_one(
         stream,
         &[
@@ -145,21 +145,21 @@ fn draw_random(stream: &mut Stream) -> (WorkloadPart, String) {
     (part, name)
 }
 
-fn draw_copy(stream: &mut Stream) -> (WorkloadPart, String) {
+fn draw_copy(stream: &mut RandomStream) -> (WorkloadPart, String) {
     let call_bytes = *pick_one(stream, &[&"8192", &"16384", &"34304"]);
     let parameters = [("call_bytes", call_bytes), ("destination", "same")];
     let part = WorkloadPart::new("copy", SEQUENTIAL_BYTES / 2, &parameters);
     (part, format!("copied by {call_bytes}"))
 }
 
-fn draw_rewrite(stream: &mut Stream) -> (WorkloadPart, String) {
+fn draw_rewrite(stream: &mut RandomStream) -> (WorkloadPart, String) {
     let call_bytes = *pick_one(stream, &[&"4096", &"8192", &"16384"]);
     let parameters = [("call_bytes", call_bytes)];
     let part = WorkloadPart::new("rewrite_8192", SEQUENTIAL_BYTES / 2, &parameters);
     (part, format!("written over by {call_bytes}"))
 }
 
-fn draw_fsck(stream: &mut Stream) -> (WorkloadPart, String) {
+fn draw_fsck(stream: &mut RandomStream) -> (WorkloadPart, String) {
     let checkers = *pick_one(stream, &[&"1", &"2"]);
     let parameters = [("checkers", checkers), ("offset_ms", "1000")];
     let part = WorkloadPart::new("fsck", TREE_BYTES, &parameters);

@@ -1,7 +1,7 @@
 //! Fixed settings of one workload. Each setting that can have an effect runs once.
 
 use super::{
-    AccessHint, AdaptiveRig, AdaptiveWorkload, CacheStatistics, Policy, PolicyByClass,
+    AccessHint, AdaptiveRig, AdaptiveWorkload, CachePolicy, CacheStatistics, PolicyByClass,
     PolicyChooser, WorkloadTimes,
 };
 use crate::error::LaboratoryError;
@@ -63,7 +63,7 @@ impl FixedPolicyRuns {
     /// Returns the errors of [`AdaptiveRig::run`].
     pub fn best_by_class(
         &mut self,
-        (policy, took): (Policy, WorkloadTimes),
+        (policy, took): (CachePolicy, WorkloadTimes),
     ) -> Result<(PolicyByClass, WorkloadTimes), LaboratoryError> {
         let seconds = took.counted_seconds(self.workload());
         let start = ([policy; AccessHint::ALL.len()], (seconds, took));
@@ -101,12 +101,12 @@ pub(super) fn descend_coordinates<T: Copy>(
 }
 
 /// Policies that differ from the given one in one bit or in the distance.
-fn neighbour_policies(policy: Policy) -> Vec<Policy> {
-    let all = Policy::all(&LOOK_DISTANCES).into_iter();
+fn neighbour_policies(policy: CachePolicy) -> Vec<CachePolicy> {
+    let all = CachePolicy::all_effective(&LOOK_DISTANCES).into_iter();
     all.filter(|other| {
         let (mut one, mut other) = (policy, *other);
-        let distance = usize::from(one.ahead_sectors != other.ahead_sectors);
-        let bits = one.bits().into_iter().zip(other.bits());
+        let distance = usize::from(one.read_ahead_sectors != other.read_ahead_sectors);
+        let bits = one.named_bits().into_iter().zip(other.named_bits());
         let bits = bits.filter(|((_, one), (_, other))| **one != **other);
         bits.count() + distance == 1
     })
@@ -115,12 +115,12 @@ fn neighbour_policies(policy: Policy) -> Vec<Policy> {
 
 /// Reduces policies to the parts that can have an effect in a run with these statistics.
 fn effective_policies(policies: PolicyByClass, seen: &[CacheStatistics; 3]) -> PolicyByClass {
-    let writes = seen.iter().any(|class| class.writes > 0);
-    let choices = seen.iter().any(|class| class.choices > 0);
-    let mut shows = policies.map(|policy| policy.effective(writes, choices));
+    let writes = seen.iter().any(|class| class.write_count > 0);
+    let choices = seen.iter().any(|class| class.policy_choice_count > 0);
+    let mut shows = policies.map(|policy| policy.without_ineffective_bits(writes, choices));
     for (policy, class) in shows.iter_mut().zip(seen) {
-        if class.reads + class.writes == 0 {
-            *policy = Policy::default();
+        if class.read_count + class.write_count == 0 {
+            *policy = CachePolicy::default();
         }
     }
     shows

@@ -11,8 +11,8 @@ use crate::rig::MeasurementRig as _;
 use diskperf_battery::Medium;
 use diskperf_catalogue::Catalogue;
 use diskperf_machine::parts;
-use diskperf_machine::parts::vme::Caching;
-use diskperf_machine::specification::{Software, Specification};
+use diskperf_machine::parts::vme::CachingScheme;
+use diskperf_machine::specification::{MachineSpecification, Software};
 use diskperf_timeline::CacheMode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,7 +47,7 @@ impl AdaptiveRig {
             &parse_settings(&workload.settings)?,
         )?;
         for part in workload.phases.iter().flatten() {
-            part.program.check(part.size_bytes)?;
+            part.program.check_parameters(part.size_bytes)?;
         }
         Ok(Self {
             workload: workload.clone(),
@@ -82,7 +82,7 @@ impl AdaptiveRig {
                 *pass += self.run_phase(&bench, phase)?;
             }
         }
-        let &[(_, seen)] = &bench.machine.caches()[..] else {
+        let &[(_, seen)] = &bench.machine.controller_cache_statistics()[..] else {
             panic!("the Rimfire's is the only cache")
         };
         Ok(WorkloadTimes { passes_s, seen })
@@ -102,7 +102,7 @@ impl AdaptiveRig {
         let tasks = (0..).zip(parts).map(|(volume, part)| JobTask {
             title: "a workload",
             program: &part.program,
-            cache_mode: part.program.cache_mode(asked),
+            cache_mode: part.program.cache_mode_for(asked),
             size_bytes: part.size_bytes,
             drive_index: Some(volume),
             keeps_others_on_failure: false,
@@ -110,21 +110,21 @@ impl AdaptiveRig {
         let assignments = bench.list_assignments(&tasks.collect::<Vec<_>>());
         let moved: Vec<_> = assignments.iter().map(|_| Arc::default()).collect();
         let repetitions = bench.run_assignments((&assignments, &moved), &mut SilentObserver)?;
-        Ok(merge_repetitions(&repetitions).elapsed().seconds())
+        Ok(merge_repetitions(&repetitions).elapsed_time().seconds())
     }
 }
 
-fn set_policies(specification: &mut Specification, chooser: PolicyChooser) {
+fn set_policies(specification: &mut MachineSpecification, chooser: PolicyChooser) {
     let Software::Unix(unix) = &mut specification.software else {
         panic!("a Sun runs UNIX")
     };
     let mut attached = unix.attachments.iter_mut();
-    let config = attached.find_map(|attachment| match &mut attachment.part {
-        parts::Part::Vme(part) => Some(&mut part.controller),
+    let config = attached.find_map(|attachment| match &mut attachment.controller_part {
+        parts::ControllerSpecification::Vme(part) => Some(&mut part.controller),
         _ => None,
     });
     let config = config.expect("the Rimfire is a controller for the VMEbus");
-    let Caching::Sectors {
+    let CachingScheme::SectorCache {
         policies, adaptive, ..
     } = &mut config.caching
     else {

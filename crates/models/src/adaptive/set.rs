@@ -2,7 +2,7 @@
 
 use super::fixed::descend_coordinates;
 use super::{
-    AccessHint, AdaptiveRig, AdaptiveWorkload, FixedPolicyRuns, Policy, PolicyByClass,
+    AccessHint, AdaptiveRig, AdaptiveWorkload, CachePolicy, FixedPolicyRuns, PolicyByClass,
     PolicyChooser, WorkloadTimes,
 };
 use crate::crew::{Crew, SingleThread, lock_slot, results};
@@ -17,7 +17,7 @@ pub struct SetRow {
     /// Elapsed times of the workload with the adaptive controller.
     pub adaptive_times: WorkloadTimes,
     /// Best setting that is the same for all access classes, with its times.
-    pub best_policy: (Policy, WorkloadTimes),
+    pub best_policy: (CachePolicy, WorkloadTimes),
     /// Best settings by access class and their times, found by a search from the best common
     /// setting.
     pub best_by_class: (PolicyByClass, WorkloadTimes),
@@ -37,7 +37,7 @@ pub struct WorkloadSet {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BestOverAll {
     /// Best setting that is the same for all access classes.
-    pub policy: Policy,
+    pub policy: CachePolicy,
     /// Geometric mean of the setting's times divided by those of the adaptive controller. It
     /// exceeds 1 if the controller is faster.
     pub time_ratio: f64,
@@ -53,10 +53,10 @@ impl SetRow {
     /// # Errors
     ///
     /// Returns the errors of [`AdaptiveRig::run`].
-    pub fn new(rig: AdaptiveRig, policies: &[Policy]) -> Result<Self, LaboratoryError> {
+    pub fn new(rig: AdaptiveRig, policies: &[CachePolicy]) -> Result<Self, LaboratoryError> {
         let adaptive = rig.run_workload(PolicyChooser::Controller)?;
         let mut fixed = FixedPolicyRuns::new(rig);
-        let mut best: Option<(Policy, WorkloadTimes)> = None;
+        let mut best: Option<(CachePolicy, WorkloadTimes)> = None;
         for policy in policies {
             let took = fixed.times_with(same_for_all(*policy))?;
             let seconds = |took: &WorkloadTimes| took.counted_seconds(fixed.workload());
@@ -97,7 +97,7 @@ impl SetRow {
     }
 }
 
-fn same_for_all(policy: Policy) -> PolicyByClass {
+fn same_for_all(policy: CachePolicy) -> PolicyByClass {
     [policy; AccessHint::ALL.len()]
 }
 
@@ -111,7 +111,7 @@ impl WorkloadSet {
     pub fn run_set(
         catalogue: &Catalogue,
         workloads: &[AdaptiveWorkload],
-        policies: &[Policy],
+        policies: &[CachePolicy],
         (crew, stop): (&dyn Crew, &Arc<AtomicBool>),
         progress: &(dyn Fn(&SetRow) + Sync),
     ) -> Result<Self, LaboratoryError> {
@@ -164,7 +164,7 @@ impl WorkloadSet {
 
 impl BestOverAll {
     /// Finds the setting with the smallest geometric mean of all workloads' times.
-    fn find_best(rows: &mut [SetRow], policies: &[Policy]) -> Result<Self, LaboratoryError> {
+    fn find_best(rows: &mut [SetRow], policies: &[CachePolicy]) -> Result<Self, LaboratoryError> {
         let mut best: Option<Self> = None;
         for policy in policies {
             let ratio = mean_ratio(rows, same_for_all(*policy), &SingleThread)?;

@@ -1,6 +1,6 @@
 //! Page with the comparison of adaptive and fixed settings.
 
-use super::{BestOverAll, Policy, PolicyByClass, SetRow, WorkloadSet, WorkloadTimes};
+use super::{BestOverAll, CachePolicy, PolicyByClass, SetRow, WorkloadSet, WorkloadTimes};
 use std::fmt::Write;
 
 /// Introductory text of the page with the comparison.
@@ -89,9 +89,9 @@ fn format_percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-fn format_policy(policy: &Policy) -> String {
-    let bits = policy.text().replace('|', "\\|");
-    format!("{bits} {}", policy.ahead_sectors)
+fn format_policy(policy: &CachePolicy) -> String {
+    let bits = policy.format_bits().replace('|', "\\|");
+    format!("{bits} {}", policy.read_ahead_sectors)
 }
 
 fn format_policies(policies: &PolicyByClass) -> String {

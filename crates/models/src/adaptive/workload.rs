@@ -42,10 +42,10 @@ impl WorkloadPart {
     /// Panics if the battery has no such program or the program has no such parameter, which is a
     /// slip in this module.
     pub(super) fn new(name: &str, size_bytes: u64, parameters: &[(&str, &str)]) -> Self {
-        let mut program = Program::named(name).expect("the battery has it");
+        let mut program = Program::from_name(name).expect("the battery has it");
         for (name, value) in parameters {
             program
-                .set(name, value)
+                .set_parameter(name, value)
                 .unwrap_or_else(|error| panic!("{error}"));
         }
         let unit_bytes = program.call_bytes();

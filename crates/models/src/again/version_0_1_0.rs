@@ -15,7 +15,7 @@ pub(super) fn parse_command_line(words: &[String]) -> Option<Experiment> {
         }
         if !word.starts_with('-') {
             match is_run {
-                true => experiment.workload = Workload::Named(word.clone()),
+                true => experiment.workload = Workload::NamedSuite(word.clone()),
                 false if word == "run" => is_run = true,
                 false => return None,
             }
@@ -32,12 +32,12 @@ pub(super) fn parse_command_line(words: &[String]) -> Option<Experiment> {
 
 fn apply_flag(experiment: &mut Experiment, word: &str) -> bool {
     match word {
-        "--together" => experiment.together = true,
-        "--direct" => experiment.cache = CacheMode::Direct,
-        "--drop-caches" => experiment.drop_all_caches = true,
-        "--ignore-signature" => experiment.ignore_signature = true,
-        "--no-budget" => experiment.no_budget = true,
-        "--no-latency" => experiment.time_calls = false,
+        "--together" => experiment.runs_targets_together = true,
+        "--direct" => experiment.cache_mode = CacheMode::Direct,
+        "--drop-caches" => experiment.drops_all_caches = true,
+        "--ignore-signature" => experiment.ignores_signature = true,
+        "--no-budget" => experiment.has_no_budget = true,
+        "--no-latency" => experiment.times_calls = false,
         "--quiet" | "-q" | "--" => {}
         _ => return false,
     }
@@ -47,22 +47,22 @@ fn apply_flag(experiment: &mut Experiment, word: &str) -> bool {
 fn apply_option(experiment: &mut Experiment, name: &str, value: &str) -> Option<()> {
     let text = || value.to_owned();
     match name {
-        "--suite" => experiment.workload = Workload::Named(text()),
+        "--suite" => experiment.workload = Workload::NamedSuite(text()),
         "--on" => experiment.targets.push(value.into()),
-        "--drives" => experiment.drives = Some(value.parse().ok()?),
-        "--catalogue" => experiment.catalogue = Some(value.into()),
-        "--other" => experiment.other = Some(value.into()),
-        "--size" if value == "auto" => experiment.size = SizeChoice::Auto,
+        "--drives" => experiment.drive_count = Some(value.parse().ok()?),
+        "--catalogue" => experiment.catalogue_path = Some(value.into()),
+        "--other" => experiment.second_target = Some(value.into()),
+        "--size" if value == "auto" => experiment.size_choice = SizeChoice::AutomaticSize,
         // All suffixes were powers of 1024: KB as K.
         "--size" => {
             let bytes = parse_size(value.trim_end_matches(['b', 'B', 'i', 'I'])).ok()?;
-            experiment.size = SizeChoice::Bytes(bytes);
+            experiment.size_choice = SizeChoice::SizeBytes(bytes);
         }
         "--set" => experiment.settings.push(Setting::parse(value).ok()?),
-        "--runs" => experiment.repetitions = Some(value.parse().ok()?),
-        "--cache" if value == "warm" => experiment.cache = CacheMode::Warm,
+        "--runs" => experiment.repetition_count = Some(value.parse().ok()?),
+        "--cache" if value == "warm" => experiment.cache_mode = CacheMode::Warm,
         "--cache" if value == "cold" => {}
-        "--fresh" => experiment.fresh = Some(text()),
+        "--fresh" => experiment.fresh_filesystem = Some(text()),
         "--destroy-data-on" => experiment.destroy_data_on.push(value.into()),
         "--seed" => experiment.seed = value.parse().ok()?,
         "--label" => experiment.label = Some(text()),
@@ -87,18 +87,18 @@ mod tests {
                     --size 64K --runs 2 --set filesystem.rotdelay_ms=4 --set=program.think_ns=9 \
                     --cache warm --seed=7 --no-latency --label a -q --format json";
         let expected = Experiment {
-            workload: Workload::Named("read_8192".to_owned()),
+            workload: Workload::NamedSuite("read_8192".to_owned()),
             targets: vec!["vax780-sc780-eagle".into()],
-            drives: Some(2),
-            size: SizeChoice::Bytes(65536),
-            repetitions: Some(2),
+            drive_count: Some(2),
+            size_choice: SizeChoice::SizeBytes(65536),
+            repetition_count: Some(2),
             settings: vec![
                 Setting::new("filesystem.rotdelay_ms", "4"),
                 Setting::new("program.think_ns", "9"),
             ],
-            cache: CacheMode::Warm,
+            cache_mode: CacheMode::Warm,
             seed: 7,
-            time_calls: false,
+            times_calls: false,
             label: Some("a".to_owned()),
             ..Experiment::default()
         };
@@ -106,7 +106,11 @@ mod tests {
         assert_eq!(of("diskperf run"), Some(Experiment::default()));
         for kib_64 in ["64K", "64KB", "64kib", "65536", "65536B"] {
             let experiment = of(&format!("diskperf run --size {kib_64}")).unwrap();
-            assert_eq!(experiment.size, SizeChoice::Bytes(65536), "{kib_64}");
+            assert_eq!(
+                experiment.size_choice,
+                SizeChoice::SizeBytes(65536),
+                "{kib_64}"
+            );
         }
     }
 

@@ -50,7 +50,7 @@ pub(super) fn list_changes(computer: &ModelComputer) -> Vec<ModelChange> {
             || change
                 .settings
                 .iter()
-                .any(|setting| values.text(&setting.path).as_deref() != Some(&*setting.text))
+                .any(|setting| values.text(&setting.path).as_deref() != Some(&*setting.value_text))
     });
     all
 }

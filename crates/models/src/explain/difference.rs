@@ -64,7 +64,7 @@ fn compare_on_computers(
     let requests = count_requests(ends, (a, b));
     let apart = measure_contributions(ends, &requests, (a, b), means)?;
     let same = check_same_repetitions(ends, (a, b), means)?;
-    let jobs = ends.a.0.suite.jobs();
+    let jobs = ends.a.0.suite.iter_jobs();
     let mut found = Vec::new();
     for (number, (job, (a, b))) in jobs.zip(a.iter().zip(b)).enumerate() {
         let same = same.as_ref().map_or(b, |all| &all[number]);
@@ -113,9 +113,9 @@ fn count_requests(
     (a, b): (&[RerunOutcome], &[RerunOutcome]),
 ) -> Vec<Option<RequestCounts>> {
     let same_drives = ends.a.0.drive_count == ends.b.0.drive_count;
-    let jobs = ends.a.0.suite.jobs().zip(a.iter().zip(b));
+    let jobs = ends.a.0.suite.iter_jobs().zip(a.iter().zip(b));
     let requests = jobs.map(|(job, (a, b))| {
-        let lasts = same_drives && job.program.lasts().is_some();
+        let lasts = same_drives && job.program.duration_max().is_some();
         RequestCounts::new_if_different(a.request_count, b.request_count).filter(|_| lasts)
     });
     requests.collect()
@@ -162,7 +162,7 @@ fn check_programs(a: &ExplainedSystem, b: &ExplainedSystem) -> Result<(), Labora
     let programs = |subject: &ExplainedSystem| -> Vec<(String, u64)> {
         let plan = &subject.plan;
         plan.suite
-            .jobs()
+            .iter_jobs()
             .map(|job| (format_title(job), plan.file_bytes(job)))
             .collect()
     };
@@ -175,7 +175,7 @@ fn check_programs(a: &ExplainedSystem, b: &ExplainedSystem) -> Result<(), Labora
             describe_unlike_programs(&of_a, &of_b)
         )));
     }
-    let mut jobs = a.plan.suite.jobs().zip(b.plan.suite.jobs());
+    let mut jobs = a.plan.suite.iter_jobs().zip(b.plan.suite.iter_jobs());
     if let Some((one, other)) = jobs.find(|(one, other)| one.program != other.program) {
         return Err(LaboratoryError::Request(format!(
             "{} and {} ran {} with different settings, so its times cannot be compared: {}; give two runs of the same programs",
@@ -199,7 +199,8 @@ fn check_programs(a: &ExplainedSystem, b: &ExplainedSystem) -> Result<(), Labora
         )));
     }
     let (one, other) = (&a.plan, &b.plan);
-    if one.experiment.cache != other.experiment.cache || one.suite.protocol != other.suite.protocol
+    if one.experiment.cache_mode != other.experiment.cache_mode
+        || one.suite.default_protocol != other.suite.default_protocol
     {
         return Err(LaboratoryError::Request(format!(
             "{} and {} ran under different conditions: caches or repetitions differ; give two runs with the same options",

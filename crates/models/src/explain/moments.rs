@@ -8,10 +8,10 @@ use crate::plan::ModelPlan;
 use crate::plan::replay::SLOT_COUNT_MAX;
 use diskperf_analysis::explanation::observed::count_in_flight_max;
 use diskperf_analysis::explanation::timed_window;
-use diskperf_battery::replay::{Requests, Trace as Asked};
-use diskperf_battery::{Job, Medium, Program, Replay};
+use diskperf_battery::replay::{ReplayTrace as Asked, RequestIterator};
+use diskperf_battery::{Medium, Program, ReplayPlan, SuiteJob};
 use diskperf_blocktrace::{DeviceIndex, TraceRecord, TracedOperation};
-use diskperf_timeline::trace::{Purpose, TracedRequest};
+use diskperf_timeline::trace::{RequestPurpose, TracedRequest};
 use diskperf_timeline::{
     CacheMode, Nanoseconds, ReplayPace, Stage, Trace, TraceFacts, TraceOperation,
 };
@@ -22,11 +22,11 @@ use std::sync::Arc;
 pub(super) fn replay_job(
     plan: &ModelPlan,
     computer: &ModelComputer,
-    job: &Job,
+    job: &SuiteJob,
     outcome: &RerunOutcome,
-) -> Option<Job> {
-    let label = &computer.specification.volumes[0].partition.label;
-    let flash = computer.specification.drives[0].flash();
+) -> Option<SuiteJob> {
+    let label = &computer.specification.volumes[0].partition.disk_label;
+    let flash = computer.specification.drives[0].flash_specification();
     let buffered = flash.is_some_and(|flash| flash.buffer.is_some());
     let place = (
         u64::from(label.sector_bytes),
@@ -36,11 +36,11 @@ pub(super) fn replay_job(
     let by_itself = computer.medium() == Medium::Device && plan.drive_count == 1;
     let requests = outcome.trace.as_ref().filter(|_| by_itself);
     let program = requests.and_then(|trace| from_trace(trace, place))?;
-    Some(Job {
-        size_bytes: program.usual_bytes(),
-        protocol: job.protocol,
-        name: job.name.clone(),
-        ..Job::of(program)
+    Some(SuiteJob {
+        size_bytes: program.default_size_bytes(),
+        own_protocol: job.own_protocol,
+        job_name: job.job_name.clone(),
+        ..SuiteJob::from_program(program)
     })
 }
 
@@ -53,16 +53,18 @@ fn from_trace(
     let (from, until) = timed_window(trace)?;
     let requests = &trace.requests;
     // What came before the timed part, in a ramp, has changed the drive: it is to come again.
-    if requests.iter().any(|one| one.issued < from) {
+    if requests.iter().any(|one| one.issued_at < from) {
         return None;
     }
-    let timed = requests.iter().filter(|one| one.issued <= until);
+    let timed = requests.iter().filter(|one| one.issued_at <= until);
     let mut timed: Vec<&TracedRequest> = timed.collect();
-    if count_in_flight_max(timed.iter().map(|one| (one.issued, one.completed()))) > SLOT_COUNT_MAX {
+    if count_in_flight_max(timed.iter().map(|one| (one.issued_at, one.completed_at())))
+        > SLOT_COUNT_MAX
+    {
         return None;
     }
     // A trace has them as they were completed, and several are often issued at once.
-    timed.sort_by_key(|one| (one.issued, service_start(one)));
+    timed.sort_by_key(|one| (one.issued_at, service_start(one)));
     let records: Vec<TraceRecord> = (timed.into_iter())
         .map(|one| build_record(one, from, (sector_bytes, buffered)))
         .collect::<Option<_>>()?;
@@ -71,32 +73,32 @@ fn from_trace(
     let of = |operation| trace_operation(&records, operation);
     let held = TraceFacts {
         has_times: true,
-        devices: 1,
+        device_count: 1,
         read: of(TracedOperation::Read),
         write: of(TracedOperation::Write),
-        lasts_ns: records.last()?.issued_ns,
-        largest_bytes: records.iter().map(|one| one.length_bytes).max()?,
+        duration_ns: records.last()?.issued_ns,
+        transfer_bytes_max: records.iter().map(|one| one.length_bytes).max()?,
         unit_bytes: sector_bytes,
         ..TraceFacts::default()
     };
-    Some(Program::of_replay(Replay {
-        begins: Some(Nanoseconds(0)),
-        trace: Arc::new(RecordedRequests(records.into())),
-        held,
-        pace: ReplayPace::default(),
-        slots: slots as u32,
-        space_bytes,
+    Some(Program::from_replay(ReplayPlan {
+        trace_start: Some(Nanoseconds(0)),
+        replay_trace: Arc::new(RecordedRequests(records.into())),
+        trace_facts: held,
+        replay_pace: ReplayPace::default(),
+        slot_count: slots as u32,
+        address_space_bytes: space_bytes,
         unit_bytes: sector_bytes,
-        cache: CacheMode::Direct,
-        discards: false,
-        durable: timed_are_forced,
+        cache_mode: CacheMode::Direct,
+        issues_discards: false,
+        keeps_durable_writes: timed_are_forced,
     }))
 }
 
 fn service_start(request: &TracedRequest) -> Nanoseconds {
-    let mut parts = request.parts();
+    let mut parts = request.stage_intervals();
     let queued = parts.find(|(stage, ..)| *stage == Stage::ControllerQueue);
-    queued.map_or(request.issued, |(.., until)| until)
+    queued.map_or(request.issued_at, |(.., until)| until)
 }
 
 fn build_record(
@@ -105,24 +107,24 @@ fn build_record(
     (sector_bytes, buffered): (u64, bool),
 ) -> Option<TraceRecord> {
     let operation = match of.purpose {
-        Purpose::Read => TracedOperation::Read,
-        Purpose::Write => TracedOperation::Write,
-        Purpose::ReadAhead | Purpose::WriteBehind => return None,
+        RequestPurpose::Read => TracedOperation::Read,
+        RequestPurpose::Write => TracedOperation::Write,
+        RequestPurpose::ReadAhead | RequestPurpose::WriteBehind => return None,
     };
     // A flush moves nothing, and a replay has none at a moment of its own. A write that flash
     // programmed before it was done, past its buffer, may have been a flush's as well as forced.
     let mut stages = of.spans.iter().map(|span| span.stage);
     let is_programmed = buffered && stages.any(|stage| stage == Stage::FlashProgram);
-    (of.sectors > 0 && !is_programmed).then_some(TraceRecord {
-        issued_ns: of.issued.since(from).0,
+    (of.sector_count > 0 && !is_programmed).then_some(TraceRecord {
+        issued_ns: of.issued_at.since(from).0,
         completed_ns: None,
         think_ns: None,
         operation,
-        fua: of.forced,
+        fua: of.is_fua,
         sync: false,
         device: DeviceIndex(0),
         offset_bytes: of.sector * sector_bytes,
-        length_bytes: u64::from(of.sectors) * sector_bytes,
+        length_bytes: u64::from(of.sector_count) * sector_bytes,
         errno: 0,
     })
 }
@@ -130,7 +132,7 @@ fn build_record(
 fn trace_operation(records: &[TraceRecord], operation: TracedOperation) -> TraceOperation {
     let of_it = records.iter().filter(|one| one.operation == operation);
     TraceOperation {
-        requests: of_it.clone().count() as u64,
+        request_count: of_it.clone().count() as u64,
         bytes: of_it.map(|one| one.length_bytes).sum(),
         ..TraceOperation::default()
     }
@@ -140,7 +142,7 @@ fn trace_operation(records: &[TraceRecord], operation: TracedOperation) -> Trace
 struct RecordedRequests(Arc<[TraceRecord]>);
 
 impl Asked for RecordedRequests {
-    fn requests(&self) -> Requests {
+    fn read_requests(&self) -> RequestIterator {
         let records = Arc::clone(&self.0);
         let numbers = 0..records.len();
         Box::new(numbers.map(move |number| Ok(records[number])))

@@ -9,9 +9,9 @@ use crate::plan::{ModelPlan, format_title};
 use crate::rig::repeat_unobserved;
 use diskperf_analysis::explanation::difference::RequestCounts;
 use diskperf_analysis::summary::unwritten;
-use diskperf_battery::Job;
+use diskperf_battery::SuiteJob;
 use diskperf_device::WhatIf;
-use diskperf_machine::Exceeded;
+use diskperf_machine::ExceededLimit;
 use diskperf_timeline::{Nanoseconds, Protocol, Repetition, Trace};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -86,19 +86,26 @@ impl RerunOutcome {
 }
 
 fn queue_depth_of(one: &Repetition) -> u32 {
-    let loads = one.workers.iter().filter_map(|worker| worker.load.as_ref());
-    loads.map(|load| load.depth).max().unwrap_or(1)
+    let loads = one
+        .workers
+        .iter()
+        .filter_map(|worker| worker.load_measure.as_ref());
+    loads.map(|load| load.queue_depth).max().unwrap_or(1)
 }
 
 /// Mean wait of the workers' requests before their issue in an open loop, in nanoseconds.
 fn mean_before_issue_ns(one: &Repetition) -> Option<f64> {
-    let loads = one.workers.iter().filter_map(|worker| worker.load.as_ref());
-    let lags = loads.filter_map(|load| load.lag.clone());
+    let loads = one
+        .workers
+        .iter()
+        .filter_map(|worker| worker.load_measure.as_ref());
+    let lags = loads.filter_map(|load| load.arrival_lag.clone());
     let all = lags.reduce(|mut all, lag| {
         all.merge(&lag);
         all
     });
-    all.filter(|all| all.count() > 0).map(|all| all.mean_ns())
+    all.filter(|all| all.latency_count() > 0)
+        .map(|all| all.mean_ns())
 }
 
 /// Runs all programs of a plan in order, with the repetitions of its protocol. Returns, for each
@@ -109,7 +116,7 @@ pub(super) fn rerun_programs(
     stop: &Arc<AtomicBool>,
 ) -> Result<Vec<RerunOutcome>, LaboratoryError> {
     let variation = VariantRun::build(plan, variant, stop)?;
-    let jobs = plan.suite.jobs();
+    let jobs = plan.suite.iter_jobs();
     let outcomes = jobs
         .map(|job| variation.run_median(job))
         .collect::<Result<_, _>>()?;
@@ -128,7 +135,7 @@ pub(super) fn rerun_like(
     stop: &Arc<AtomicBool>,
 ) -> Result<Vec<RerunOutcome>, LaboratoryError> {
     let variation = VariantRun::build(plan, variant, stop)?;
-    let jobs = plan.suite.jobs().zip(list_repetitions(like));
+    let jobs = plan.suite.iter_jobs().zip(list_repetitions(like));
     let outcomes = jobs
         .map(|(job, (wanted, enough))| variation.run_numbered(job, wanted, enough))
         .collect::<Result<_, _>>()?;
@@ -142,22 +149,26 @@ pub(super) fn rerun_like(
 /// operations in flight are then as they were in `like` at the same time.
 pub(super) fn rerun_in_place(
     (plan, variant): (&ModelPlan, &ModelVariant<'_>),
-    (like, program, job): (&[RerunOutcome], usize, &Job),
+    (like, program, job): (&[RerunOutcome], usize, &SuiteJob),
     (changed, what_if): (&ModelComputer, WhatIf),
     stop: &Arc<AtomicBool>,
 ) -> Result<RerunOutcome, LaboratoryError> {
     let variation = VariantRun::build(plan, variant, stop)?;
     let before = list_repetitions(&like[..=program]);
-    for (own, (wanted, enough)) in plan.suite.jobs().zip(&before[..program]) {
+    for (own, (wanted, enough)) in plan.suite.iter_jobs().zip(&before[..program]) {
         variation.run_numbered(own, *wanted, *enough)?;
     }
-    let own = plan.suite.jobs().nth(program).expect("it is one of them");
+    let own = plan
+        .suite
+        .iter_jobs()
+        .nth(program)
+        .expect("it is one of them");
     let number = like[program].repetition_index;
     if number > 0 {
         variation.run_numbered(own, 0, number)?;
     }
     let machine = &variation.bench.machine;
-    machine.suppose(&changed.specification, what_if);
+    machine.apply_counterfactual(&changed.specification, what_if);
     variation.run_numbered(job, 0, 1)
 }
 
@@ -201,25 +212,28 @@ impl<'p> VariantRun<'p> {
         })
     }
 
-    fn run_median(&self, job: &Job) -> Result<RerunOutcome, LaboratoryError> {
+    fn run_median(&self, job: &SuiteJob) -> Result<RerunOutcome, LaboratoryError> {
         let (mut kept, mut recorded) = (Vec::new(), 0);
-        let most = self.plan.budget.bytes;
-        let made = self.repeat_job((job, self.plan.suite.protocol_of(job)), |one, outcome| {
-            if !one.discarded {
-                recorded += outcome.trace.as_ref().map_or(0, Trace::bytes);
-                kept.push(outcome);
-            }
-            recorded <= most
-        })?;
+        let most = self.plan.budget.memory_bytes_max;
+        let made = self.repeat_job(
+            (job, self.plan.suite.protocol_of_job(job)),
+            |one, outcome| {
+                if !one.is_discarded {
+                    recorded += outcome.trace.as_ref().map_or(0, Trace::memory_bytes);
+                    kept.push(outcome);
+                }
+                recorded <= most
+            },
+        )?;
         if recorded > most {
-            let exceeded = Exceeded::Memory {
+            let exceeded = ExceededLimit::Memory {
                 bytes: recorded,
                 recorded,
             };
             return Err(LaboratoryError::Budget(exceeded.into()));
         }
         // Which of them count is known when all are made.
-        kept.retain(|outcome: &RerunOutcome| !made[outcome.repetition_index as usize].discarded);
+        kept.retain(|outcome: &RerunOutcome| !made[outcome.repetition_index as usize].is_discarded);
         kept.sort_by_key(|outcome| outcome.elapsed);
         let middle = (kept.len() - 1) / 2;
         Ok(RerunOutcome {
@@ -230,17 +244,17 @@ impl<'p> VariantRun<'p> {
 
     fn run_numbered(
         &self,
-        job: &Job,
+        job: &SuiteJob,
         wanted: u32,
         repetitions: u32,
     ) -> Result<RerunOutcome, LaboratoryError> {
         let mut found = None;
         let protocol = Protocol {
-            repetitions,
-            discarded: 0,
+            repetition_count: repetitions,
+            discarded_count: 0,
             stop_below_share: None,
-            steady: None,
-            ..self.plan.suite.protocol_of(job)
+            steady_rule: None,
+            ..self.plan.suite.protocol_of_job(job)
         };
         self.repeat_job((job, protocol), |_, outcome| {
             if outcome.repetition_index == wanted {
@@ -256,7 +270,7 @@ impl<'p> VariantRun<'p> {
 
     fn repeat_job(
         &self,
-        (job, protocol): (&Job, Protocol),
+        (job, protocol): (&SuiteJob, Protocol),
         mut goes_on: impl FnMut(&Repetition, RerunOutcome) -> bool,
     ) -> Result<Vec<Repetition>, LaboratoryError> {
         let title = format_title(job);
@@ -268,9 +282,9 @@ impl<'p> VariantRun<'p> {
             let outcome = RerunOutcome {
                 repetition_index: number,
                 repetition_count: number + 1,
-                elapsed: one.elapsed(),
-                payload_bytes: one.total(|worker| worker.payload_bytes),
-                request_count: one.total(|worker| worker.calls),
+                elapsed: one.elapsed_time(),
+                payload_bytes: one.sum_over_workers(|worker| worker.payload_bytes),
+                request_count: one.sum_over_workers(|worker| worker.call_count),
                 before_issue_ns: mean_before_issue_ns(one),
                 queue_depth: queue_depth_of(one),
                 trace: self.bench.take_trace(),

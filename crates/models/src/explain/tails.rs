@@ -14,7 +14,7 @@ use crate::plan::ModelPlan;
 use diskperf_analysis::explanation::tail::{
     self, LatencyTail, RequestDirection, TailCheck, TailRerun,
 };
-use diskperf_battery::Job;
+use diskperf_battery::SuiteJob;
 use diskperf_timeline::Stage;
 use std::collections::BTreeSet;
 
@@ -117,7 +117,7 @@ fn rerun_without_stage(
             .collect::<Vec<_>>()
     };
     let all: Vec<_> = wanted.iter().enumerate().flat_map(of_program).collect();
-    let jobs: Vec<(Job, bool)> = (plan.suite.jobs().zip(base))
+    let jobs: Vec<(SuiteJob, bool)> = (plan.suite.iter_jobs().zip(base))
         .map(|(own, outcome)| {
             let same = moments::replay_job(plan, computer, own, outcome);
             let same_moments = same.is_some();

@@ -74,7 +74,7 @@ mod tests {
             for (power, should_be) in (1..).zip(row) {
                 let depth = 1 << power;
                 let is = simulate_busy_dies(dies, depth, 27);
-                let formula = diskperf_ftl::analytic::utilisation_of(dies, depth, 0.0);
+                let formula = diskperf_ftl::analytic::die_utilisation(dies, depth, 0.0);
                 assert!(
                     (is - should_be).abs() < 0.01,
                     "{dies} dies at {depth}: {is:.3}, should be {should_be}, seed 27"

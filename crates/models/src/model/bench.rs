@@ -8,15 +8,17 @@ use crate::measured::{
 use crate::model::computer::medium_of_specification;
 use crate::observer::{EventSource, Observer, ObserverEvent, RecordedEvent};
 use crate::rig::MeasurementRig;
-use diskperf_battery::{Medium, Other, ProgramError};
+use diskperf_battery::{Medium, ProgramError, SecondTarget};
 use diskperf_device::AccessHint;
 use diskperf_device::WhatIf;
 use diskperf_device::disk::device::MediaCacheState;
 use diskperf_device::moment;
 use diskperf_machine::hardware::cache::CacheStatistics;
-use diskperf_machine::specification::Specification;
-use diskperf_machine::{Budget, Circumstances, Machine, Pipe, PipeEnd, Rendezvous, Standstill};
-use diskperf_system::model::{Model, ModelPorts};
+use diskperf_machine::specification::MachineSpecification;
+use diskperf_machine::{
+    Machine, Pipe, PipeEnd, RunBudget, RunConditions, RunEndReason, WorkerRendezvous,
+};
+use diskperf_system::model::{ModelPorts, ModelWorker};
 use diskperf_system::{Buffer, System, WorkerProgress};
 use diskperf_timeline::{
     ControllerCache, Engine, FlashTraffic, MediaCache, Nanoseconds, ProgramResult, Repetition,
@@ -60,7 +62,7 @@ pub struct BenchUsage {
     /// Hypothesis about the machine, for counterfactual runs.
     pub what_if: WhatIf,
     /// Budget for all machines with this configuration together.
-    pub budget: Budget,
+    pub budget: RunBudget,
     /// Number of events of the simulation that all these machines have used so far.
     pub event_count: Arc<AtomicU64>,
     /// Flag that is set when the user ends the run.
@@ -84,7 +86,7 @@ impl BenchUsage {
             records_trace: false,
             records_requests: false,
             what_if: WhatIf::default(),
-            budget: Budget::USUAL,
+            budget: RunBudget::DEFAULT,
             event_count: Arc::default(),
             stop: Arc::clone(stop),
         }
@@ -116,26 +118,26 @@ impl ModelBench {
     ///
     /// Returns an error if the machine exceeds its budget or comes to a standstill.
     pub fn build(
-        specification: &Specification,
+        specification: &MachineSpecification,
         usage: BenchUsage,
     ) -> Result<Self, LaboratoryError> {
-        let circumstances = Circumstances {
+        let circumstances = RunConditions {
             seed: usage.seed,
-            volumes: usage.drive_count + usize::from(usage.has_other_volume),
-            phase: usage.spindle_phase,
+            volume_count: usage.drive_count + usize::from(usage.has_other_volume),
+            phase_step: usage.spindle_phase,
             first_phase: usage.first_phase,
-            speed_difference: usage.speed_difference_share,
-            trace: usage.records_trace,
-            record: usage.records_requests,
-            what_if: usage.what_if,
+            speed_difference_share: usage.speed_difference_share,
+            records_trace: usage.records_trace,
+            records_events: usage.records_requests,
+            counterfactual: usage.what_if,
             budget: usage.budget,
-            events_before: usage.event_count.load(Ordering::Relaxed),
-            ..Circumstances::default()
+            earlier_event_count: usage.event_count.load(Ordering::Relaxed),
+            ..RunConditions::default()
         };
-        let volumes = circumstances.volumes;
-        let memory = specification.memory(volumes);
+        let volumes = circumstances.volume_count;
+        let memory = specification.memory_requirement(volumes);
         memory
-            .within(usage.budget)
+            .require_within_budget(usage.budget)
             .map_err(|exceeded| LaboratoryError::Budget(exceeded.into()))?;
         let bench = Self {
             machine: Machine::build(specification, circumstances),
@@ -157,19 +159,20 @@ impl ModelBench {
 
     fn make_folders(&self, drives: usize) -> Result<(), LaboratoryError> {
         let failed = Rc::new(RefCell::new(None));
-        let meeting = Rendezvous::new(1);
+        let meeting = WorkerRendezvous::new(1);
         let ports = self.worker_ports(&meeting, &Arc::default(), Vec::new());
         let kernel = self.machine.kernel().clone();
         let outcome = Rc::clone(&failed);
-        self.machine.spawn("mkdir", async move {
-            let mut system = System::Model(Box::new(Model::begin(&kernel, ports).await));
+        self.machine.spawn_process("mkdir", async move {
+            let mut system =
+                System::ModelWorker(Box::new(ModelWorker::begin_session(&kernel, ports).await));
             for drive in 0..drives {
                 let folder = DRIVE_FOLDER.trim_end_matches('/');
                 if let Err(error) = system.mkdir(&format!("/mnt{drive}/{folder}")).await {
                     *outcome.borrow_mut() = Some(error);
                 }
             }
-            system.end().await;
+            system.end_session().await;
         });
         self.run_machine()?;
         match failed.take() {
@@ -181,29 +184,29 @@ impl ModelBench {
 
     fn worker_ports(
         &self,
-        meeting: &Rc<Rendezvous>,
+        meeting: &Rc<WorkerRendezvous>,
         progress: &Arc<WorkerProgress>,
         pipe_ends: Vec<PipeEnd>,
     ) -> ModelPorts {
         let number = self.next_file.get();
         self.next_file.set(number + 1);
         ModelPorts {
-            number,
+            process_number: number,
             pipe_ends,
-            meeting: Rc::clone(meeting),
-            time_calls: self.usage.times_calls,
-            stop: Arc::clone(&self.usage.stop),
+            rendezvous: Rc::clone(meeting),
+            times_calls: self.usage.times_calls,
+            stop_requested: Arc::clone(&self.usage.stop),
             progress: Arc::clone(progress),
         }
     }
 
     fn run_machine(&self) -> Result<(), LaboratoryError> {
-        let outcome = self.machine.run_unless(&self.usage.stop);
-        let events = self.machine.events();
+        let outcome = self.machine.run_unless_stopped(&self.usage.stop);
+        let events = self.machine.event_count();
         self.usage.event_count.store(events, Ordering::Relaxed);
         outcome.map_err(|standstill| match standstill {
-            Standstill::Stopped => LaboratoryError::Interrupted,
-            Standstill::Exceeded(exceeded) => LaboratoryError::Budget(exceeded.into()),
+            RunEndReason::StoppedByUser => LaboratoryError::Interrupted,
+            RunEndReason::LimitExceeded(exceeded) => LaboratoryError::Budget(exceeded.into()),
             other => LaboratoryError::work(other),
         })
     }
@@ -214,8 +217,8 @@ impl MeasurementRig for ModelBench {
         let ground = StorageSetup {
             drive_media: vec![self.medium; self.usage.drive_count],
             folder_name: DRIVE_FOLDER,
-            other_medium: self.usage.has_other_volume.then_some(Other {
-                number: self.usage.drive_count as u32,
+            other_medium: self.usage.has_other_volume.then_some(SecondTarget {
+                drive_number: self.usage.drive_count as u32,
                 medium: self.medium,
             }),
             seed: self.usage.seed,
@@ -229,38 +232,39 @@ impl MeasurementRig for ModelBench {
         (assignments, workers): (&[WorkerAssignment], &[Arc<WorkerProgress>]),
         observer: &mut dyn Observer,
     ) -> Result<Vec<Repetition>, LaboratoryError> {
-        let meeting = Rendezvous::new(assignments.len());
+        let meeting = WorkerRendezvous::new(assignments.len());
         let none_yet: Vec<Option<WorkerResult>> = assignments.iter().map(|_| None).collect();
         let outcomes = Rc::new(RefCell::new(none_yet));
         let mut pipes = PipeEnds::default();
         for (number, (assignment, progress)) in assignments.iter().zip(workers).enumerate() {
             let assignment = assignment.clone();
-            let Ok(end) = pipes.take_end(&assignment, || Ok::<_, Infallible>(Pipe::ends()));
+            let Ok(end) = pipes.take_end(&assignment, || Ok::<_, Infallible>(Pipe::make_ends()));
             let ports = self.worker_ports(&meeting, progress, end.into_iter().collect());
             let kernel = self.machine.kernel().clone();
             let outcomes = Rc::clone(&outcomes);
             let buffers = Rc::clone(&self.worker_buffers);
             let name = format!("worker {number}");
-            self.machine.spawn(&name, async move {
+            self.machine.spawn_process(&name, async move {
                 let program = &assignment.program;
-                let seed = assignment.worker.seed;
+                let seed = assignment.worker.random_seed;
                 let key = (program.file_name(), program.call_bytes(), seed);
                 let kept = buffers.borrow_mut().remove(&key);
                 let mut buffer =
-                    kept.unwrap_or_else(|| assignment.program.short_buffer(&assignment.worker));
-                let mut system = System::Model(Box::new(Model::begin(&kernel, ports).await));
+                    kept.unwrap_or_else(|| assignment.program.new_short_buffer(&assignment.worker));
+                let mut system =
+                    System::ModelWorker(Box::new(ModelWorker::begin_session(&kernel, ports).await));
                 let outcome = measure_worker(&mut system, &assignment, &mut buffer).await;
                 if outcome.is_err() {
-                    system.give_up();
+                    system.abandon_run();
                 }
-                system.end().await;
+                system.end_session().await;
                 buffers.borrow_mut().insert(key, buffer);
                 outcomes.borrow_mut()[number] = Some(outcome);
             });
         }
-        let caches = self.machine.caches();
-        let media_caches = self.machine.media_caches();
-        let flash = self.machine.flash();
+        let caches = self.machine.controller_cache_statistics();
+        let media_caches = self.machine.media_cache_states();
+        let flash = self.machine.flash_traffic();
         self.run_machine()?;
         let outcomes = outcomes.take().into_iter();
         let outcomes = outcomes.map(|outcome| outcome.expect("every worker has ended"));
@@ -280,19 +284,21 @@ impl MeasurementRig for ModelBench {
             // Workers count volumes; rates are of drives, of which several volumes may be
             // parts.
             for worker in &mut repetition.workers {
-                worker.drive = self.drive_of_volume[worker.drive as usize];
+                worker.drive_index = self.drive_of_volume[worker.drive_index as usize];
             }
             repetition.controller_caches.clone_from(&caches);
             repetition.media_caches.clone_from(&media_caches);
-            repetition.flash.clone_from(&flash);
+            repetition.flash_traffic.clone_from(&flash);
         }
         Ok(repetitions)
     }
 
     fn describe_result(&self, result: &ProgramResult) -> Option<String> {
-        let mut loads = result.kept().flat_map(Repetition::loads);
+        let mut loads = result
+            .kept_repetitions()
+            .flat_map(Repetition::load_measures);
         let under_way = loads.find(|load| load.engine != Engine::Calls);
-        let note = under_way.and_then(|_| self.machine.kernel().ring_note());
+        let note = under_way.and_then(|_| self.machine.kernel().ring_emulation_note());
         note.map(str::to_owned)
     }
 }
@@ -303,7 +309,7 @@ impl ModelBench {
         EventSource {
             devices: self
                 .machine
-                .drives_busy()
+                .drive_busy_times()
                 .iter()
                 .enumerate()
                 .map(|(number, _)| format!("drive{}", number + 1))
@@ -325,10 +331,12 @@ impl ModelBench {
         let parts = outcomes.iter().flatten().map(|one| one.timed_part(0));
         let (began, ended) = parts.fold(
             (Nanoseconds(u64::MAX), Nanoseconds::ZERO),
-            |(began, ended), part| (began.min(part.opened), ended.max(part.ended)),
+            |(began, ended), part| (began.min(part.started_at), ended.max(part.ended_at)),
         );
-        let (before, rest) = events.split_at(events.partition_point(|event| event.at < began));
-        let (inside, after) = rest.split_at(rest.partition_point(|event| event.at <= ended));
+        let (before, rest) =
+            events.split_at(events.partition_point(|event| event.event_time < began));
+        let (inside, after) =
+            rest.split_at(rest.partition_point(|event| event.event_time <= ended));
         let mut say = |recorded| observer.handle_event(ObserverEvent::RequestsRecorded(recorded));
         say(RecordedEvent::RequestEvents(before));
         if began <= ended {
@@ -352,17 +360,22 @@ impl ModelBench {
         before: &[(usize, [CacheStatistics; 3])],
     ) -> Vec<ControllerCache> {
         let mut all = Vec::new();
-        for ((number, now), (_, before)) in self.machine.caches().into_iter().zip(before) {
+        for ((number, now), (_, before)) in self
+            .machine
+            .controller_cache_statistics()
+            .into_iter()
+            .zip(before)
+        {
             for class in AccessHint::ALL {
                 let (now, before) = (now[class as usize], before[class as usize]);
-                if now.reads > before.reads {
+                if now.read_count > before.read_count {
                     all.push(ControllerCache {
-                        controller: number as u32 + 1,
-                        class: class.name().to_owned(),
-                        reads: now.reads - before.reads,
-                        hits: now.hits - before.hits,
-                        sectors: now.sectors - before.sectors,
-                        sectors_held: now.sectors_held - before.sectors_held,
+                        controller_index: number as u32 + 1,
+                        request_class: class.name().to_owned(),
+                        read_count: now.read_count - before.read_count,
+                        hit_count: now.hit_count - before.hit_count,
+                        read_sectors: now.read_sectors - before.read_sectors,
+                        cached_read_sectors: now.read_sectors_cached - before.read_sectors_cached,
                     });
                 }
             }
@@ -375,26 +388,26 @@ impl ModelBench {
         let of =
             |((number, now), (_, before)): ((usize, MediaCacheState), &(_, MediaCacheState))| {
                 MediaCache {
-                    drive: number as u32 + 1,
+                    drive_index: number as u32 + 1,
                     used_bytes: now.used_bytes,
-                    room_bytes: now.capacity_bytes,
-                    extents: now.extent_count,
-                    most_extents: now.extents_max,
+                    capacity_bytes: now.capacity_bytes,
+                    extent_count: now.extent_count,
+                    extent_count_max: now.extents_max,
                     cached_bytes: now.cached_bytes - before.cached_bytes,
                     streamed_bytes: now.streamed_bytes - before.streamed_bytes,
                     cleaned_bytes: now.cleaned_bytes - before.cleaned_bytes,
-                    past_cache_bytes: now.past_cache_bytes - before.past_cache_bytes,
-                    bands_cleaned: now.cleaned_band_count - before.cleaned_band_count,
-                    cleaning: moment(now.cleaning_time - before.cleaning_time),
+                    direct_write_bytes: now.past_cache_bytes - before.past_cache_bytes,
+                    cleaned_band_count: now.cleaned_band_count - before.cleaned_band_count,
+                    cleaning_time: moment(now.cleaning_time - before.cleaning_time),
                 }
             };
-        let all = self.machine.media_caches().into_iter();
+        let all = self.machine.media_cache_states().into_iter();
         all.zip(before).map(of).collect()
     }
 
     fn flash_since(&self, before: &[FlashTraffic]) -> Vec<FlashTraffic> {
-        let now = self.machine.flash();
-        let since = |(now, before): (FlashTraffic, &FlashTraffic)| now.since(before);
+        let now = self.machine.flash_traffic();
+        let since = |(now, before): (FlashTraffic, &FlashTraffic)| now.traffic_since(before);
         now.into_iter().zip(before).map(since).collect()
     }
 
@@ -411,7 +424,7 @@ impl ModelBench {
             0
         };
         for drive in 0..mounted {
-            self.machine.check(drive).map_err(|problems| {
+            self.machine.check_file_system(drive).map_err(|problems| {
                 LaboratoryError::Failure(format!(
                     "the file system of drive {} is not consistent: {}",
                     drive + 1,

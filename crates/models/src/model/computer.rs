@@ -5,10 +5,10 @@ use diskperf_battery::{Medium, Program};
 use diskperf_catalogue::{Catalogue, Component, Parameter, Setting};
 use diskperf_device::disk::device::DiskSpecification;
 use diskperf_device::flash::specification::FlashSpecification;
-use diskperf_machine::kernel::ffs::FileSystem;
+use diskperf_machine::kernel::ffs::FastFileSystem;
 use diskperf_machine::kernel::{minix, v7};
 use diskperf_machine::specification::{
-    Edition, Layout, MechanismSpecification, Software, Specification,
+    MachineSpecification, MechanismSpecification, Software, UnixEdition, VolumeLayout,
 };
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -21,7 +21,7 @@ pub struct ModelComputer {
     /// Description of the system, for users.
     pub description: String,
     /// Specification that a machine is built from.
-    pub specification: Specification,
+    pub specification: MachineSpecification,
     /// All parameters of the system, with their sources.
     pub parameters: Vec<Parameter>,
     /// Texts of the catalogue files that the system consists of, by name.
@@ -41,9 +41,10 @@ pub fn bare_drive_settings(settings: &[Setting]) -> Vec<Setting> {
 }
 
 /// Returns the kind of storage that the programs of a system use.
-pub fn medium_of_specification(specification: &Specification) -> Medium {
-    let mut layouts = (specification.volumes.iter()).map(|volume| specification.layout(volume));
-    match layouts.any(|layout| !matches!(layout, Layout::Raw)) {
+pub fn medium_of_specification(specification: &MachineSpecification) -> Medium {
+    let mut layouts =
+        (specification.volumes.iter()).map(|volume| specification.volume_layout(volume));
+    match layouts.any(|layout| !matches!(layout, VolumeLayout::RawVolume)) {
         true => Medium::Directory,
         false => Medium::Device,
     }
@@ -81,7 +82,7 @@ impl ModelComputer {
             .collect();
         let description = system.description().to_owned();
         let (specification, parameters) =
-            Specification::read(system).map_err(LaboratoryError::catalogue)?;
+            MachineSpecification::read_machine(system).map_err(LaboratoryError::catalogue)?;
         Ok(Self {
             name: name.to_owned(),
             description,
@@ -107,11 +108,11 @@ impl ModelComputer {
     pub fn filesystem_kind_and_block(&self) -> Option<(&'static str, u64)> {
         let specification = &self.specification;
         let volume = specification.volumes.first()?;
-        match specification.layout(volume) {
-            Layout::Raw => None,
-            Layout::Ffs(parameters) => Some(("ffs", u64::from(parameters.block_bytes))),
-            Layout::Minix(_) => Some(("minix", minix::BLOCK_BYTES as u64)),
-            Layout::V7(_) => Some(("v7", v7::BLOCK_BYTES as u64)),
+        match specification.volume_layout(volume) {
+            VolumeLayout::RawVolume => None,
+            VolumeLayout::Ffs(parameters) => Some(("ffs", u64::from(parameters.block_bytes))),
+            VolumeLayout::Minix(_) => Some(("minix", minix::BLOCK_BYTES as u64)),
+            VolumeLayout::V7(_) => Some(("v7", v7::BLOCK_BYTES as u64)),
         }
     }
 
@@ -119,19 +120,19 @@ impl ModelComputer {
     /// benchmarks start.
     pub fn measured_mechanism(&self, name: &str) -> Option<(&MechanismSpecification, u32)> {
         let place = self.drive_names.iter().position(|drive| drive == name)?;
-        self.specification.drives[place].measured()
+        self.specification.drives[place].measured_mechanism()
     }
 
     /// Finds a disk with firmware by its catalogue name.
     pub fn find_disk(&self, name: &str) -> Option<&DiskSpecification> {
         let place = self.drive_names.iter().position(|drive| drive == name)?;
-        self.specification.drives[place].disk()
+        self.specification.drives[place].disk_specification()
     }
 
     /// Finds a flash drive by its catalogue name.
     pub fn find_flash(&self, name: &str) -> Option<&FlashSpecification> {
         let place = self.drive_names.iter().position(|drive| drive == name)?;
-        self.specification.drives[place].flash()
+        self.specification.drives[place].flash_specification()
     }
 
     /// Reports whether the kernel is Minix. Its programs see the files of a drive, and the drive
@@ -144,7 +145,7 @@ impl ModelComputer {
     /// and the drive itself as a character device.
     pub fn is_v7(&self) -> bool {
         match &self.specification.software {
-            Software::Unix(unix) => matches!(unix.edition, Edition::Seventh(_)),
+            Software::Unix(unix) => matches!(unix.unix_edition, UnixEdition::SeventhEdition(_)),
             _ => false,
         }
     }
@@ -161,7 +162,7 @@ impl ModelComputer {
         settings: &[Setting],
         programs: impl IntoIterator<Item = &'a Program>,
     ) -> Result<Self, LaboratoryError> {
-        let raw = |program: &Program| !program.is_of(Medium::Directory);
+        let raw = |program: &Program| !program.supports_medium(Medium::Directory);
         let by_itself = programs
             .into_iter()
             .all(raw)
@@ -188,7 +189,7 @@ impl ModelComputer {
 
     /// Size of a drive's partition in bytes.
     pub fn partition_bytes(&self, drive: usize) -> u64 {
-        self.specification.volumes[drive].partition.bytes()
+        self.specification.volumes[drive].partition.size_bytes()
     }
 
     /// Bytes that an ordinary user may write to a fresh file system of this drive, numbered from 0;
@@ -199,15 +200,20 @@ impl ModelComputer {
 
     fn fresh_free_bytes(&self, drive: usize) -> u64 {
         let volume = self.specification.volumes[drive];
-        let bytes = volume.partition.bytes();
+        let bytes = volume.partition.size_bytes();
         let checked = "the specification was checked";
-        match self.specification.layout(&volume) {
-            Layout::Raw => bytes,
-            Layout::Minix(parameters) => minix::room_bytes(bytes, parameters).expect(checked),
-            Layout::V7(parameters) => v7::room_bytes(bytes, parameters).expect(checked),
-            Layout::Ffs(parameters) => {
-                let label = volume.partition.label;
-                let filesystem = FileSystem::newfs(label, parameters).expect(checked);
+        match self.specification.volume_layout(&volume) {
+            VolumeLayout::RawVolume => bytes,
+            VolumeLayout::Minix(parameters) => {
+                minix::file_capacity_bytes(bytes, parameters).expect(checked)
+            }
+            VolumeLayout::V7(parameters) => {
+                v7::file_capacity_bytes(bytes, parameters).expect(checked)
+            }
+            VolumeLayout::Ffs(parameters) => {
+                let label = volume.partition.disk_label;
+                let filesystem =
+                    FastFileSystem::make_file_system(label, parameters).expect(checked);
                 let fragments = filesystem.free_space_fragments().max(0) as u64;
                 fragments * u64::from(parameters.fragment_bytes)
             }

@@ -20,13 +20,16 @@ pub struct MachineCounts {
 impl MachineCounts {
     /// Reads the current counters of a machine.
     pub fn from_bench(bench: &ModelBench) -> Self {
-        let drives = bench.machine.statistics().drives;
-        let (processor, _) = bench.machine.processor_busy();
+        let drives = bench.machine.statistics().drive_statistics;
+        let (processor, _) = bench.machine.processor_busy_times();
         Self {
-            request_count: drives.iter().map(|drive| drive.requests).sum(),
-            missed_revolution_count: drives.iter().map(|drive| drive.missed).sum(),
+            request_count: drives.iter().map(|drive| drive.request_count).sum(),
+            missed_revolution_count: drives
+                .iter()
+                .map(|drive| drive.missed_revolution_count)
+                .sum(),
             processor_time: Nanoseconds(processor.0),
-            driver_time: Nanoseconds(bench.machine.driver_busy().0),
+            driver_time: Nanoseconds(bench.machine.driver_busy_time().0),
         }
     }
 

@@ -11,11 +11,11 @@ use crate::observer::SilentObserver;
 use crate::plan::{ModelPlan, list_titles};
 use crate::rig::{RigSetup, RigWork, repeat_work};
 use crate::two_drives::two_drive_settings;
-use diskperf_battery::{Companies, Job, Step, Suite};
+use diskperf_battery::{Suite, SuiteJob, SuiteStep, WorkerGroups};
 use diskperf_catalogue::Component;
 use diskperf_timeline::{
-    Device, Environment, Experiment, Filesystem, Modelled, Place, ProgramResult, Repetition, Run,
-    RunState, Setting, Trace, Workload, World,
+    Device, Environment, Experiment, Filesystem, MeasuredWorld, ModelInformation, ProgramResult,
+    Repetition, Run, RunState, Setting, TargetDescription, Trace, Workload,
 };
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -30,7 +30,7 @@ pub fn run_with_traces<T>(
     (run, wanted): (&Run, &[usize]),
     of: impl Fn(Trace) -> Option<T>,
 ) -> Result<Vec<(usize, T)>, LaboratoryError> {
-    let of_computer = plan.suite.jobs().count();
+    let of_computer = plan.suite.iter_jobs().count();
     let mut kept = Vec::new();
     for (number, computer) in plan.computers.iter().enumerate() {
         let steps = number_steps(&plan.suite, number * of_computer);
@@ -53,14 +53,15 @@ pub fn run_with_traces<T>(
         for (place, (step, results)) in steps[..=last].iter().enumerate() {
             let titles = list_titles(step);
             let mut work = build_work(plan, step, &titles);
-            work.protocol.discarded = uncounted_repetitions(&run.results[results.start]);
+            work.protocol.discarded_count = uncounted_repetitions(&run.results[results.start]);
             if place == last {
-                work.protocol.repetitions = work.protocol.discarded + 1;
+                work.protocol.repetition_count = work.protocol.discarded_count + 1;
             }
             let (trace, repetitions) = first_trace(&bench, &work)?;
             let counts = |all: &[Repetition]| {
                 let mut all = all.iter();
-                all.find(|one| !one.discarded).map(Repetition::elapsed)
+                all.find(|one| !one.is_discarded)
+                    .map(Repetition::elapsed_time)
             };
             let elapsed = results.clone().zip(&repetitions);
             check_elapsed(
@@ -76,16 +77,16 @@ pub fn run_with_traces<T>(
 
 fn uncounted_repetitions(result: &ProgramResult) -> u32 {
     let mut all = result.repetitions.iter();
-    let first = all.position(|one| !one.discarded);
-    first.map_or(result.protocol.discarded, |first| first as u32)
+    let first = all.position(|one| !one.is_discarded);
+    first.map_or(result.protocol.discarded_count, |first| first as u32)
 }
 
 /// Steps of a suite, each with the indices of its results. `first` is the index of the first
 /// result.
-fn number_steps(suite: &Suite, first: usize) -> Vec<(&Step, Range<usize>)> {
+fn number_steps(suite: &Suite, first: usize) -> Vec<(&SuiteStep, Range<usize>)> {
     let mut next = first;
     let steps = suite.steps.iter().map(|step| {
-        let results = next..next + step.jobs.len();
+        let results = next..next + step.parallel_jobs.len();
         next = results.end;
         (step, results)
     });
@@ -108,7 +109,7 @@ fn first_trace(
         &mut SilentObserver,
         |made, _| {
             let recorded = bench.take_trace();
-            if !made[0].discarded && trace.is_none() {
+            if !made[0].is_discarded && trace.is_none() {
                 trace = recorded;
             }
             true
@@ -123,8 +124,8 @@ pub fn bench_usage(plan: &ModelPlan, stop: &Arc<AtomicBool>) -> BenchUsage {
         has_other_volume: plan.has_other_volume,
         spindle_phase: plan.spindle_phase(),
         speed_difference_share: two_drive_settings().speed_difference_share,
-        times_calls: plan.experiment.time_calls,
-        drops_all_caches: plan.experiment.drop_all_caches,
+        times_calls: plan.experiment.times_calls,
+        drops_all_caches: plan.experiment.drops_all_caches,
         budget: plan.budget,
         records_requests: plan.records_requests,
         ..BenchUsage::for_system((&plan.target, plan.drive_count), plan.experiment.seed, stop)
@@ -132,18 +133,22 @@ pub fn bench_usage(plan: &ModelPlan, stop: &Arc<AtomicBool>) -> BenchUsage {
 }
 
 /// Returns the tasks of a step of a plan, with the plan's protocol.
-pub fn build_work<'a>(plan: &ModelPlan, step: &'a Step, titles: &'a [String]) -> RigWork<'a> {
-    let sizes_bytes: Vec<u64> = step.jobs.iter().map(|job| plan.file_bytes(job)).collect();
+pub fn build_work<'a>(plan: &ModelPlan, step: &'a SuiteStep, titles: &'a [String]) -> RigWork<'a> {
+    let sizes_bytes: Vec<u64> = step
+        .parallel_jobs
+        .iter()
+        .map(|job| plan.file_bytes(job))
+        .collect();
     RigWork {
-        job_tasks: JobTask::list_of_step(step, (titles, &sizes_bytes), plan.experiment.cache),
-        protocol: plan.suite.protocol_of(&step.jobs[0]),
-        companion_work: Companies::default(),
+        job_tasks: JobTask::list_of_step(step, (titles, &sizes_bytes), plan.experiment.cache_mode),
+        protocol: plan.suite.protocol_of_job(&step.parallel_jobs[0]),
+        companion_work: WorkerGroups::default(),
     }
 }
 
 /// Returns the task of a job in a plan.
-pub fn build_task<'a>(plan: &ModelPlan, job: &'a Job, title: &'a str) -> JobTask<'a> {
-    JobTask::from_job(job, title, plan.experiment.cache, plan.file_bytes(job))
+pub fn build_task<'a>(plan: &ModelPlan, job: &'a SuiteJob, title: &'a str) -> JobTask<'a> {
+    JobTask::from_job(job, title, plan.experiment.cache_mode, plan.file_bytes(job))
 }
 
 /// Properties that all results of a plan on one of its computers share.
@@ -202,7 +207,7 @@ fn has_no_effect(
     for computer in &computers {
         let bench = ModelBench::build(&computer.specification, usage.clone())?;
         for step in &plan.suite.steps {
-            let Some((of_step, rest)) = before.split_at_checked(step.jobs.len()) else {
+            let Some((of_step, rest)) = before.split_at_checked(step.parallel_jobs.len()) else {
                 return Ok(false);
             };
             before = rest;
@@ -242,8 +247,8 @@ fn are_results_equal(
 pub fn new_run(plan: &ModelPlan, begun: RunStart) -> Run {
     let model = describe_model(plan, MODEL_VERSION);
     Run {
-        model: Some(model),
-        world: World::Model,
+        model_information: Some(model),
+        world: MeasuredWorld::Model,
         notes: plan.notes.clone(),
         ..empty_run(
             &plan.experiment,
@@ -255,7 +260,7 @@ pub fn new_run(plan: &ModelPlan, begun: RunStart) -> Run {
 }
 
 /// Collects everything that a model of this version needs to repeat the run.
-pub fn describe_model(plan: &ModelPlan, model_version: &str) -> Modelled {
+pub fn describe_model(plan: &ModelPlan, model_version: &str) -> ModelInformation {
     let settings = plan.experiment.settings.iter();
     let settings: Vec<String> = settings.map(Setting::to_string).collect();
     let catalogue: BTreeMap<String, String> = plan
@@ -268,49 +273,49 @@ pub fn describe_model(plan: &ModelPlan, model_version: &str) -> Modelled {
         plan.target.clone(),
         plan.experiment.seed.to_string(),
         plan.drive_count.to_string(),
-        plan.experiment.cache.name().to_owned(),
-        plan.experiment.drop_all_caches.to_string(),
+        plan.experiment.cache_mode.mode_name().to_owned(),
+        plan.experiment.drops_all_caches.to_string(),
     ];
     for step in &plan.suite.steps {
-        for (number, job) in step.jobs.iter().enumerate() {
+        for (number, job) in step.parallel_jobs.iter().enumerate() {
             let values = job.program.parameter_values();
             identity.push(format!(
                 "{}{} {values:?} {} {:?}",
                 if number > 0 { "beside: " } else { "" },
                 job.program.name(),
                 plan.file_bytes(job),
-                plan.suite.protocol_of(job)
+                plan.suite.protocol_of_job(job)
             ));
         }
     }
     if let Workload::JobFile(text) = &plan.experiment.workload {
         identity.push(format!(
             "{:?} {:?} {:?}",
-            text.text, text.includes, text.variables
+            text.file_text, text.included_files, text.environment_variables
         ));
         identity.push(format!(
             "{} {} {}",
-            text.page_bytes, text.memory_mib, text.processors
+            text.page_bytes, text.memory_mib, text.processor_count
         ));
     }
     if let Workload::Replay(replay) = &plan.experiment.workload {
         identity.push(format!(
             "{:?} {:?} {:?} {:?}",
-            replay.reading, replay.pace, replay.slots, replay.addresses
+            replay.trace_reading, replay.replay_pace, replay.slot_count, replay.replay_addresses
         ));
-        let files = replay.held.iter().flat_map(|held| &held.files);
+        let files = replay.trace_facts.iter().flat_map(|held| &held.files);
         identity.extend(files.map(|file| file.sha256.clone()));
     }
     identity.extend(settings.iter().cloned());
     for (name, text) in &catalogue {
         identity.extend([name.clone(), text.clone()]);
     }
-    Modelled {
+    ModelInformation {
         model_version: model_version.to_owned(),
         fingerprint: fingerprint(identity.iter().map(String::as_str)),
         settings,
         configured_drives: plan.computers[0].configured_drive_count() as u32,
-        phase: plan.spindle_phase(),
+        drive_phase: plan.spindle_phase(),
         catalogue,
     }
 }
@@ -331,13 +336,13 @@ fn model_environment(plan: &ModelPlan) -> Environment {
         let volume = computer.specification.volumes[drive];
         let described = &computer.specification.drives[volume.drive];
         let size_bytes = described.capacity_bytes();
-        Place {
+        TargetDescription {
             path: format!("drive {} of {}", drive + 1, plan.target),
             filesystem: computer
                 .filesystem_kind_and_block()
                 .map(|(kind, block_bytes)| Filesystem {
-                    kind: kind.to_owned(),
-                    source: format!("drive {}", drive + 1),
+                    filesystem_type: kind.to_owned(),
+                    mount_source: format!("drive {}", drive + 1),
                     mount_point: format!("/mnt{drive}"),
                     block_bytes,
                     total_bytes: computer.partition_bytes(drive),
@@ -347,15 +352,15 @@ fn model_environment(plan: &ModelPlan) -> Environment {
             devices: vec![Device {
                 name: computer.drive_names[volume.drive].clone(),
                 size_bytes,
-                rotational: Some(described.has_spindle()),
+                is_rotational: Some(described.has_spindle()),
                 ..Device::default()
             }],
         }
     });
     Environment {
-        kernel: name(Component::Kernel),
+        kernel_version: name(Component::Kernel),
         cpu_model: name(Component::Host),
-        cpus: 1,
+        cpu_count: 1,
         memory_bytes: memory.unwrap_or(0),
         load_average: 0.0,
         call_clock: "virtual".to_owned(),
@@ -380,22 +385,22 @@ pub fn empty_run(
     begun: RunStart,
 ) -> Run {
     Run {
-        id: begun.id,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        suite: suite.name.clone(),
-        target,
-        world: World::Host,
-        label: experiment.label.clone(),
+        run_id: begun.id,
+        program_version: env!("CARGO_PKG_VERSION").to_owned(),
+        suite_name: suite.name.clone(),
+        target_label: target,
+        world: MeasuredWorld::Host,
+        user_label: experiment.label.clone(),
         seed: experiment.seed,
         started_unix_ms: begun.unix_ms,
         command_line: Vec::new(),
-        experiment: experiment.kept(),
+        experiment: experiment.to_stored(),
         interleaved: None,
-        cache: experiment.cache,
-        dropped_all_caches: experiment.drop_all_caches,
+        cache_mode: experiment.cache_mode,
+        drops_all_caches: experiment.drops_all_caches,
         state: RunState::Running,
         environment,
-        model: None,
+        model_information: None,
         overhead: None,
         results: Vec::new(),
         notes: Vec::new(),

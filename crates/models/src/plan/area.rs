@@ -1,7 +1,7 @@
 //! Size of the area that the suites of modern storage use.
 
 use crate::model::computer::ModelComputer;
-use diskperf_battery::{Job, Medium, Suite};
+use diskperf_battery::{Medium, Suite, SuiteJob};
 use diskperf_timeline::units::{MIB, format_size};
 use diskperf_timeline::{Experiment, SizeChoice, Workload};
 
@@ -27,14 +27,14 @@ pub fn fit_to_computer(
     if !is_fitted(suite, experiment) {
         return Vec::new();
     }
-    for job in suite.jobs_mut() {
-        if job.program.lasts().is_some() {
+    for job in suite.iter_jobs_mut() {
+        if job.program.duration_max().is_some() {
             set_parameter(job, "duration_ms", MODELLED_DURATION_MS);
         }
     }
     let area_bytes = modelled_area_bytes(computer);
-    for job in suite.jobs_mut() {
-        let bytes = match job.program.is_log() {
+    for job in suite.iter_jobs_mut() {
+        let bytes = match job.program.appends_log() {
             true => (area_bytes / 4).min(LOG_BYTES_MAX),
             false => area_bytes,
         };
@@ -69,10 +69,11 @@ pub fn equalize_stream_sizes(suite: &mut Suite, experiment: &Experiment, cache_b
         return;
     }
     let streams = suite
-        .jobs_mut()
-        .filter(|job| job.program.name() == "sequential" && job.area_times.is_none());
+        .iter_jobs_mut()
+        .filter(|job| job.program.name() == "sequential" && job.area_pass_count.is_none());
     for job in streams {
-        job.size_bytes = Some(bytes_past_cache(cache_bytes) / u64::from(job.program.workers()));
+        job.size_bytes =
+            Some(bytes_past_cache(cache_bytes) / u64::from(job.program.worker_count()));
     }
 }
 
@@ -84,16 +85,19 @@ fn extend_streams_past_cache(
     experiment: &Experiment,
 ) -> Option<String> {
     let cache_bytes = computer.specification.drives[0].cache_bytes();
-    if cache_bytes == 0 || experiment.size != SizeChoice::Auto || !experiment.sizes.is_empty() {
+    if cache_bytes == 0
+        || experiment.size_choice != SizeChoice::AutomaticSize
+        || !experiment.size_by_program.is_empty()
+    {
         return None;
     }
     let streams = suite
-        .jobs_mut()
-        .filter(|job| job.program.name() == "sequential" && job.own_bytes().is_none());
+        .iter_jobs_mut()
+        .filter(|job| job.program.name() == "sequential" && job.own_size_bytes().is_none());
     let moved_bytes = bytes_past_cache(cache_bytes);
     let mut changed = 0;
     for job in streams {
-        job.size_bytes = Some(moved_bytes / u64::from(job.program.workers()));
+        job.size_bytes = Some(moved_bytes / u64::from(job.program.worker_count()));
         changed += 1;
     }
     (changed > 0).then(|| {
@@ -113,21 +117,24 @@ pub fn extend_writes_past_buffer(
     computer: &ModelComputer,
     experiment: &Experiment,
 ) -> Option<String> {
-    let flash = computer.specification.drives[0].flash()?;
+    let flash = computer.specification.drives[0].flash_specification()?;
     let is_kept = matches!(experiment.workload, Workload::Steps { .. });
-    let sized = experiment.size != SizeChoice::Auto || !experiment.sizes.is_empty();
+    let sized = experiment.size_choice != SizeChoice::AutomaticSize
+        || !experiment.size_by_program.is_empty();
     if is_kept || sized || flash.buffer_bytes() == 0 {
         return None;
     }
     let moved_bytes = bytes_past_cache(flash.buffer_bytes());
     let mut changed = false;
-    for job in suite.jobs_mut() {
+    for job in suite.iter_jobs_mut() {
         let program = &job.program;
         // A job file and a trace say themselves how much.
         let is_said = program.fio_job().is_some() || program.replay().is_some();
-        let fills = program.keeps_requests() && program.writes() && program.lasts().is_none();
-        if fills && !is_said && job.own_bytes().is_none() {
-            job.size_bytes = Some(moved_bytes / u64::from(program.workers()));
+        let fills = program.keeps_requests_in_flight()
+            && program.writes_target()
+            && program.duration_max().is_none();
+        if fills && !is_said && job.own_size_bytes().is_none() {
+            job.size_bytes = Some(moved_bytes / u64::from(program.worker_count()));
             changed = true;
         }
     }
@@ -144,7 +151,11 @@ pub fn extend_writes_past_buffer(
 /// like a real one, otherwise a part of the drive.
 fn modelled_area_bytes(computer: &ModelComputer) -> u64 {
     let room_bytes = computer.free_bytes(0);
-    if computer.medium() == Medium::Device && computer.specification.drives[0].disk().is_some() {
+    if computer.medium() == Medium::Device
+        && computer.specification.drives[0]
+            .disk_specification()
+            .is_some()
+    {
         return round_up_to_mib(room_bytes);
     }
     let mut area_bytes = MODELLED_AREA_BYTES_MAX;
@@ -159,15 +170,19 @@ const ROUND_DURATION_MS: &str = "60000";
 /// Sets rounds of a minute for programs that are repeated until they are steady, unless the user
 /// sets a size. Storage changes over minutes. Returns the remark for readers.
 pub fn fit_rounds(suite: &mut Suite, experiment: &Experiment) -> Option<String> {
-    let sized = experiment.size != SizeChoice::Auto || !experiment.sizes.is_empty();
+    let sized = experiment.size_choice != SizeChoice::AutomaticSize
+        || !experiment.size_by_program.is_empty();
     let is_kept = matches!(experiment.workload, Workload::Steps { .. });
-    if experiment.until_steady.is_none() || sized || is_kept {
+    if experiment.steady_rule.is_none() || sized || is_kept {
         return None;
     }
     let mut given = false;
-    for job in suite.jobs_mut() {
-        if job.program.lasts().is_none() && job.area_times.is_none() {
-            given |= job.program.set("duration_ms", ROUND_DURATION_MS).is_ok();
+    for job in suite.iter_jobs_mut() {
+        if job.program.duration_max().is_none() && job.area_pass_count.is_none() {
+            given |= job
+                .program
+                .set_parameter("duration_ms", ROUND_DURATION_MS)
+                .is_ok();
         }
     }
     given.then(|| "each round lasts 60 s; --set program.duration_ms=N changes it".to_owned())
@@ -185,8 +200,8 @@ pub fn is_fitted(suite: &Suite, experiment: &Experiment) -> bool {
 /// # Panics
 ///
 /// Panics if the job's program has no such parameter.
-pub fn set_parameter(job: &mut Job, name: &str, value: &str) {
-    let taken = job.program.set(name, value);
+pub fn set_parameter(job: &mut SuiteJob, name: &str, value: &str) {
+    let taken = job.program.set_parameter(name, value);
     taken.expect("the programs of these suites have an area");
 }
 

@@ -4,7 +4,7 @@ use super::workload::list_parameter_names;
 use crate::error::LaboratoryError;
 use crate::model::computer::ModelComputer;
 use diskperf_battery::Suite;
-use diskperf_battery::program::nearest;
+use diskperf_battery::program::nearest_name;
 use diskperf_catalogue::Component;
 use diskperf_timeline::Setting;
 use std::collections::BTreeSet;
@@ -79,7 +79,7 @@ impl BareNames {
             .map(|name| (name, name))
             .chain(paths.filter_map(|path| Some((path.split_once('.')?.1, path))))
             .collect();
-        let near = nearest(key, known.iter().map(|(name, _)| *name));
+        let near = nearest_name(key, known.iter().map(|(name, _)| *name));
         let near = near.and_then(|near| known.iter().find(|(name, _)| *name == near));
         let of_programs = self.known_paths.iter().map(String::as_str);
         let of_programs: Vec<&str> = of_programs
@@ -102,7 +102,12 @@ impl BareNames {
     ///
     /// Returns the errors of [`Self::complete_path`].
     pub fn complete_settings(&self, settings: &[Setting]) -> Result<Vec<Setting>, LaboratoryError> {
-        let whole = |one: &Setting| Ok(Setting::new(&self.complete_path(&one.path)?, &one.text));
+        let whole = |one: &Setting| {
+            Ok(Setting::new(
+                &self.complete_path(&one.path)?,
+                &one.value_text,
+            ))
+        };
         settings.iter().map(whole).collect()
     }
 }

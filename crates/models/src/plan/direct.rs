@@ -10,25 +10,25 @@ pub fn choose_direct(suite: &mut Suite, computer: &ModelComputer, experiment: &E
     let direct = computer.medium() == Medium::Device
         && !computer.is_minix()
         && !requests_cache_mode(experiment);
-    for job in suite.jobs_mut() {
-        job.program.choose_direct(direct);
+    for job in suite.iter_jobs_mut() {
+        job.program.set_direct_if_unset(direct);
     }
 }
 
 /// Reports whether an experiment requests the page cache.
 pub fn requests_cache_mode(experiment: &Experiment) -> bool {
-    experiment.through_cache || experiment.cache == CacheMode::Warm
+    experiment.passes_cache || experiment.cache_mode == CacheMode::Warm
 }
 
 /// Returns the cache mode of a run: O_DIRECT if all its programs use it, otherwise the requested
 /// mode.
 pub fn cache_mode_of_run(suite: &Suite, asked: CacheMode) -> CacheMode {
     let mut programs = suite
-        .programs()
-        .filter(|program| program.touches_target())
+        .iter_programs()
+        .filter(|program| program.accesses_target())
         .peekable();
     let any = programs.peek().is_some();
-    match any && programs.all(|program| program.cache_mode(asked) == CacheMode::Direct) {
+    match any && programs.all(|program| program.cache_mode_for(asked) == CacheMode::Direct) {
         true => CacheMode::Direct,
         false => asked,
     }

@@ -15,13 +15,13 @@ use crate::job_file::parse_text;
 use crate::plan::format_repetitions;
 use crate::rig::ONE_REPETITION;
 use areas::FileLayout;
-use diskperf_battery::{Job, MadeBy, Program, Step, Suite};
+use diskperf_battery::{FileMaker, Program, Suite, SuiteJob, SuiteStep};
 use diskperf_catalogue::Component;
 use diskperf_fio::job::IoEngine;
 use diskperf_fio::plan::{self, FileSize};
 use diskperf_fio::{self as fio, Errors, JobFile, Problem};
 use diskperf_timeline::units::format_size;
-use diskperf_timeline::{Experiment, JobText, SizeChoice};
+use diskperf_timeline::{Experiment, JobFileText, SizeChoice};
 pub use ground::{JobStorage, RESERVE_BYTES};
 use makers::{list_existing_files, list_made_files};
 use notes::{list_notes, merge_section_notes};
@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 
 /// Converts the jobs of a job file to steps. Returns them with the remarks for readers.
 pub fn build_suite(
-    text: &JobText,
+    text: &JobFileText,
     (ground, files): (&JobStorage, &dyn Files),
     experiment: &Experiment,
 ) -> Result<(Suite, Vec<String>), LaboratoryError> {
@@ -39,7 +39,7 @@ pub fn build_suite(
     iolog::require_separate_logs(&file, files)?;
     let mut told = list_notes(&file);
     told.extend(ground.fill_sizes(&mut file));
-    let mut steps: Vec<Step> = Vec::new();
+    let mut steps: Vec<SuiteStep> = Vec::new();
     let places = list_positions(&file);
     let layout = FileLayout::new(&file, ground.capacity_bytes);
     told.extend(layout.describe_layout());
@@ -56,14 +56,20 @@ pub fn build_suite(
             start_bytes: &starts,
         };
         let (job, notes) = build_job((&file, number), (ground, files), state)?;
-        of_sections.extend(notes.into_iter().map(|note| (job.name().to_owned(), note)));
-        steps.resize_with(steps.len().max(place + 1), || Step { jobs: Vec::new() });
-        steps[place].jobs.push(job);
+        of_sections.extend(
+            notes
+                .into_iter()
+                .map(|note| (job.display_name().to_owned(), note)),
+        );
+        steps.resize_with(steps.len().max(place + 1), || SuiteStep {
+            parallel_jobs: Vec::new(),
+        });
+        steps[place].parallel_jobs.push(job);
     }
     told.extend(merge_section_notes(&of_sections));
     let suite = Suite {
         name: text.name.clone(),
-        protocol: text.protocol.unwrap_or(ONE_REPETITION),
+        default_protocol: text.protocol.unwrap_or(ONE_REPETITION),
         steps,
     };
     Ok((suite, told))
@@ -81,7 +87,7 @@ fn with_warnings(errors: Errors, file: &JobFile) -> LaboratoryError {
 
 struct FileStates<'a> {
     existing_files: &'a BTreeMap<String, FileSize>,
-    made_files: &'a BTreeMap<String, MadeBy>,
+    made_files: &'a BTreeMap<String, FileMaker>,
     start_bytes: &'a BTreeMap<String, u64>,
 }
 
@@ -90,7 +96,7 @@ fn build_job(
     (file, number): (&JobFile, usize),
     (ground, files): (&JobStorage, &dyn Files),
     state: FileStates<'_>,
-) -> Result<(Job, Vec<String>), LaboratoryError> {
+) -> Result<(SuiteJob, Vec<String>), LaboratoryError> {
     let FileStates {
         existing_files: existing,
         made_files: made,
@@ -102,15 +108,15 @@ fn build_job(
     let (fitted, changed) = ground.fit_job(section);
     let mut script = iolog::read_script(section, files)?;
     if let (Some(script), Some(_)) = (&mut script, ground.has_direct_io) {
-        script.leave_out_trims();
+        script.remove_trims();
     }
     let program = match script {
-        Some(script) => Program::of_fio_log(&fitted, script, existing),
-        None => Program::of_fio_job(&fitted, existing, made, starts),
+        Some(script) => Program::from_fio_log(&fitted, script, existing),
+        None => Program::from_fio_job(&fitted, existing, made, starts),
     };
     let program = program.map_err(|errors| with_warnings(errors, file))?;
     let shortened = ground.shorten_sizes(section, existing);
-    let notes = program.notes().into_iter().chain(changed);
+    let notes = program.program_notes().into_iter().chain(changed);
     let notes = notes.chain(shortened).collect();
     // What globals say below it is not of this section.
     let globals = file
@@ -118,27 +124,27 @@ fn build_job(
         .iter()
         .filter(|(key, _)| section.has_option(key));
     let options = globals.chain(&section.options_as_written).cloned();
-    let job = Job {
-        name: Some(job_name(file, number)),
-        size_bytes: program.usual_bytes(),
-        protocol: None,
-        area_times: None,
+    let job = SuiteJob {
+        job_name: Some(job_name(file, number)),
+        size_bytes: program.default_size_bytes(),
+        own_protocol: None,
+        area_pass_count: None,
         program,
-        options: options.collect(),
-        distinguishing: Vec::new(),
-        row: number as u32,
+        fio_options: options.collect(),
+        distinguishing_parameters: Vec::new(),
+        table_row: number as u32,
         size_group: number as u32,
     };
     Ok((job, notes))
 }
 
 /// Describes the plan of a job file, step by step. The text is empty if the file is faulty.
-pub fn describe_job_file(text: &JobText, ground: &JobStorage) -> String {
+pub fn describe_job_file(text: &JobFileText, ground: &JobStorage) -> String {
     let Ok(mut file) = parse_text(text) else {
         return String::new();
     };
     ground.fill_sizes(&mut file);
-    let runs = text.protocol.unwrap_or(ONE_REPETITION).repetitions;
+    let runs = text.protocol.unwrap_or(ONE_REPETITION).repetition_count;
     let places = list_positions(&file);
     let layout = FileLayout::new(&file, ground.capacity_bytes);
     let existing = list_existing_files(&file, (ground, &layout));
@@ -270,7 +276,7 @@ fn check_file_count(file: &JobFile) -> Result<(), LaboratoryError> {
 
 /// Verifies that no option of the run sets something that the job file determines.
 pub fn check_options(experiment: &Experiment) -> Result<(), LaboratoryError> {
-    if experiment.size != SizeChoice::Auto {
+    if experiment.size_choice != SizeChoice::AutomaticSize {
         return Err(LaboratoryError::request(
             "--size: each job of the file says how much it moves; change `size` there",
         ));
@@ -362,7 +368,12 @@ mod tests {
         let text = from_text(("x.fio", text), &[], &JobEnvironment::default()).unwrap();
         let (suite, _) =
             build_suite(&text, (&anywhere(), &NoFiles), &Experiment::default()).unwrap();
-        let names = |step: &Step| step.jobs.iter().map(|job| job.name().to_owned()).collect();
+        let names = |step: &SuiteStep| {
+            step.parallel_jobs
+                .iter()
+                .map(|job| job.display_name().to_owned())
+                .collect()
+        };
         suite.steps.iter().map(names).collect()
     }
 
@@ -478,7 +489,7 @@ mod tests {
             };
             let (suite, _) =
                 build_suite(&text, (&ground, &NoFiles), &Experiment::default()).unwrap();
-            let sizes: Vec<_> = suite.jobs().map(|job| job.size_bytes).collect();
+            let sizes: Vec<_> = suite.iter_jobs().map(|job| job.size_bytes).collect();
             assert_eq!(sizes, [Some(bytes)], "{options}");
         }
     }
@@ -489,7 +500,7 @@ mod tests {
         let text = from_text(("x.fio", text), &[], &JobEnvironment::default()).unwrap();
         let (suite, _) =
             build_suite(&text, (&anywhere(), &NoFiles), &Experiment::default()).unwrap();
-        let said: Vec<_> = suite.jobs().map(Job::values).collect();
+        let said: Vec<_> = suite.iter_jobs().map(SuiteJob::parameter_values).collect();
         let pairs = |values: &BTreeMap<String, String>| {
             let pairs = values.iter().map(|(key, value)| format!("{key}={value}"));
             pairs.collect::<Vec<_>>().join(" ")

@@ -14,9 +14,9 @@ use crate::error::LaboratoryError;
 use crate::files::Files;
 use crate::model::computer::ModelComputer;
 use crate::model::load_catalogue;
-use diskperf_battery::{Job, Medium, Needs, Program, Suite};
+use diskperf_battery::{Medium, Program, Suite, SuiteJob, TargetNeeds};
 use diskperf_catalogue::{Catalogue, Component, Setting};
-use diskperf_machine::Budget;
+use diskperf_machine::RunBudget;
 use diskperf_timeline::{CacheMode, Experiment, SizeChoice, Workload};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -55,7 +55,7 @@ pub struct ModelPlan {
     /// Whether the requested size is rounded to whole calls.
     pub rounds_to_calls: bool,
     /// Budget of all machines of the run together.
-    pub budget: Budget,
+    pub budget: RunBudget,
     /// Whether the requests to storage are reported to the observer, for a recording.
     pub records_requests: bool,
     /// Remarks for readers: omitted steps and the reasons.
@@ -65,19 +65,19 @@ pub struct ModelPlan {
 /// Verifies that no option is set that a modelled system does not support. `alone` means that the
 /// experiment has no other target.
 pub fn check_options(experiment: &Experiment, alone: bool) -> Result<(), LaboratoryError> {
-    if experiment.together {
+    if experiment.runs_targets_together {
         return Err(LaboratoryError::request(
             "--together applies to real storage; the drives of a modelled system run a program at once with --drives 2",
         ));
     }
     let useless = [
         (
-            experiment.other.is_some(),
+            experiment.second_target.is_some(),
             "--other",
             "a modelled system copies to the next of its own drives",
         ),
         (
-            experiment.fresh.is_some(),
+            experiment.fresh_filesystem.is_some(),
             "--fresh",
             "a modelled system's file systems always are",
         ),
@@ -102,7 +102,7 @@ pub fn plan_model(
     files: &dyn Files,
 ) -> Result<ModelPlan, LaboratoryError> {
     let name = target.to_string_lossy().into_owned();
-    let catalogue = load_catalogue(experiment.catalogue.as_deref())?;
+    let catalogue = load_catalogue(experiment.catalogue_path.as_deref())?;
     check_system_name(&catalogue, &name, target)?;
     plan_on_catalogue(
         (experiment, files),
@@ -131,7 +131,12 @@ pub fn plan_point(
         (catalogue, name.to_owned()),
         PlanningManner::SinglePoint,
     )?;
-    match plan.suite.steps.iter().find(|step| step.jobs.len() > 1) {
+    match plan
+        .suite
+        .steps
+        .iter()
+        .find(|step| step.parallel_jobs.len() > 1)
+    {
         None => Ok(plan),
         Some(step) => Err(LaboratoryError::Request(format!(
             "{} run at the same time, and a search needs programs that run one after the other",
@@ -155,7 +160,7 @@ fn plan_on_catalogue(
     let workload = &experiment.workload;
     let settings = system_settings(experiment);
     let plain = match workload {
-        Workload::Usual => default_suite((catalogue, &name), &settings)?,
+        Workload::DefaultSuite => default_suite((catalogue, &name), &settings)?,
         _ => build_suite(workload, Medium::Directory, files)?,
     };
     if matches!(workload, Workload::JobFile(_)) {
@@ -165,7 +170,7 @@ fn plan_on_catalogue(
     let computers = match manner {
         PlanningManner::WholeRun => build_computers(catalogue, &name, &asked, &settings)?,
         PlanningManner::SinglePoint => {
-            let programs = asked.programs();
+            let programs = asked.iter_programs();
             vec![ModelComputer::read_for_medium(
                 catalogue, &name, &settings, programs,
             )?]
@@ -174,15 +179,15 @@ fn plan_on_catalogue(
     let medium = computers[0].medium();
     let (suite, notes) = choose_suite(plain, &computers[0], (experiment, files))?;
     let usual_bytes = size::default_file_bytes(&computers[0]);
-    let drives = choose_drive_count(&computers[0], experiment.drives)?;
+    let drives = choose_drive_count(&computers[0], experiment.drive_count)?;
     let mut own = experiment_of_run(experiment, vec![name.clone().into()], &suite);
     if medium == Medium::Device
         && (manner == PlanningManner::SinglePoint
-            || bypasses_cache_only(&suite, &computers[0], own.cache))
+            || bypasses_cache_only(&suite, &computers[0], own.cache_mode))
     {
-        own.cache = CacheMode::Direct;
+        own.cache_mode = CacheMode::Direct;
     }
-    own.cache = direct::cache_mode_of_run(&suite, own.cache);
+    own.cache_mode = direct::cache_mode_of_run(&suite, own.cache_mode);
     let plan = ModelPlan {
         budget: budget::from_experiment(experiment, &suite),
         experiment: own,
@@ -192,21 +197,21 @@ fn plan_on_catalogue(
         catalogue: catalogue.clone(),
         computers,
         drive_count: drives,
-        size_bytes: match experiment.size {
-            SizeChoice::Auto => usual_bytes,
-            SizeChoice::Bytes(bytes) => bytes,
+        size_bytes: match experiment.size_choice {
+            SizeChoice::AutomaticSize => usual_bytes,
+            SizeChoice::SizeBytes(bytes) => bytes,
         },
-        size_halvings: (experiment.size == SizeChoice::Auto).then_some(0),
+        size_halvings: (experiment.size_choice == SizeChoice::AutomaticSize).then_some(0),
         rounds_to_calls: manner == PlanningManner::SinglePoint,
         records_requests: false,
         notes,
     };
-    plan.fit_sizes(experiment.size)
+    plan.fit_sizes(experiment.size_choice)
 }
 
 fn system_settings(experiment: &Experiment) -> Vec<Setting> {
     let all = experiment.settings.iter();
-    let of_system = all.filter(|setting| setting.of_program().is_none());
+    let of_system = all.filter(|setting| setting.program_parameter_name().is_none());
     of_system.cloned().collect()
 }
 
@@ -246,18 +251,18 @@ pub(crate) fn names_of_computer(
 /// Reports whether programs that would use a buffer cache have to bypass it, because a bare modern
 /// drive has none. A request for a warm cache is rejected instead.
 fn bypasses_cache_only(suite: &Suite, computer: &ModelComputer, asked: CacheMode) -> bool {
-    let goes_through = |job: &Job| {
+    let goes_through = |job: &SuiteJob| {
         let program = &job.program;
-        program.touches_target()
-            && job.needs(Medium::Device) != Needs::OtherMedium
-            && program.cache_mode(asked) == CacheMode::Cold
+        program.accesses_target()
+            && job.target_needs(Medium::Device) != TargetNeeds::MediumOfOtherKind
+            && program.cache_mode_for(asked) == CacheMode::Cold
     };
-    is_current_hardware(computer) && suite.jobs().any(goes_through)
+    is_current_hardware(computer) && suite.iter_jobs().any(goes_through)
 }
 
 fn is_current_hardware(computer: &ModelComputer) -> bool {
     let drive = &computer.specification.drives[0];
-    drive.disk().is_some() || drive.flash().is_some()
+    drive.disk_specification().is_some() || drive.flash_specification().is_some()
 }
 
 fn choose_suite(
@@ -274,7 +279,7 @@ fn choose_suite(
         }
         (None, Workload::Replay(of)) => {
             let ground = replay::ReplayStorage::for_computer(computer);
-            replay::build_suite(of, (&ground, files), experiment.cache)?
+            replay::build_suite(of, (&ground, files), experiment.cache_mode)?
         }
         (None, _) => (plain, Vec::new()),
     };
@@ -296,7 +301,7 @@ fn default_suite(
         return suite_by_name(RAW_SUITE, Medium::Directory);
     }
     let computer = ModelComputer::read_catalogue(catalogue, name, settings).ok();
-    let own = computer.map(|computer| suite_for_computer(&computer, &Workload::Usual));
+    let own = computer.map(|computer| suite_for_computer(&computer, &Workload::DefaultSuite));
     let own = own.transpose()?.flatten();
     own.map_or_else(|| suite_by_name(FILE_SUITE, Medium::Directory), Ok)
 }
@@ -309,13 +314,13 @@ fn suite_for_computer(
 ) -> Result<Option<Suite>, LaboratoryError> {
     let medium = computer.medium();
     let what = match workload {
-        Workload::Usual => None,
-        Workload::Named(name) => Some(name.as_str()),
+        Workload::DefaultSuite => None,
+        Workload::NamedSuite(name) => Some(name.as_str()),
         Workload::Steps { .. } | Workload::JobFile(_) | Workload::Replay(_) => return Ok(None),
     };
     if computer.is_minix() {
         let name = what.unwrap_or("seqread89");
-        let both = Suite::named_on_both(name);
+        let both = Suite::from_name_on_any_medium(name);
         return both
             .map_or_else(|| suite_by_name(name, medium), Ok)
             .map(Some);
@@ -384,7 +389,7 @@ fn build_computers(
         ]
         .contains(&setting.path.as_str())
     });
-    let own = ModelComputer::read_for_medium(catalogue, name, settings, suite.programs())?;
+    let own = ModelComputer::read_for_medium(catalogue, name, settings, suite.iter_programs())?;
     let ffs = own
         .filesystem_kind_and_block()
         .is_some_and(|(kind, _)| kind == "ffs");
@@ -394,7 +399,7 @@ fn build_computers(
     let with = |filesystem: &&str| {
         let filesystem = Setting {
             path: "filesystem".to_owned(),
-            text: (**filesystem).to_owned(),
+            value_text: (**filesystem).to_owned(),
         };
         let all: Vec<Setting> = [filesystem].into_iter().chain(settings.to_vec()).collect();
         ModelComputer::read_catalogue(catalogue, name, &all)
@@ -430,10 +435,10 @@ pub fn default_phase(drives: usize, seed: u64) -> u32 {
 impl ModelPlan {
     fn fit_sizes(mut self, size: SizeChoice) -> Result<Self, LaboratoryError> {
         self.remove_impossible_jobs()?;
-        if size == SizeChoice::Auto {
+        if size == SizeChoice::AutomaticSize {
             self.shrink_to_room();
         }
-        self.has_other_volume &= self.suite.programs().any(Program::needs_other);
+        self.has_other_volume &= self.suite.iter_programs().any(Program::needs_second_target);
         self.check_sizes()?;
         self.check_sector_multiples()?;
         self.add_phase_note();
@@ -464,7 +469,7 @@ impl ModelPlan {
 
     /// Reads the system with these settings; `None` if that is not possible.
     pub fn rebuild_computer(&self, settings: &[Setting]) -> Option<ModelComputer> {
-        let programs = self.suite.programs();
+        let programs = self.suite.iter_programs();
         ModelComputer::read_for_medium(&self.catalogue, &self.target, settings, programs).ok()
     }
 
@@ -493,7 +498,11 @@ impl ModelPlan {
 
     /// Adds a note on the replacement for fsync(2) in kernels that do not have it.
     fn add_sync_note(&mut self) {
-        if !self.suite.programs().any(Program::syncs_names) {
+        if !self
+            .suite
+            .iter_programs()
+            .any(Program::syncs_directory_entries)
+        {
             return;
         }
         let computer = &self.computers[0];

@@ -4,7 +4,7 @@ use crate::error::LaboratoryError;
 use crate::files::Files;
 use crate::model::computer::ModelComputer;
 use crate::rig::ONE_REPETITION;
-use diskperf_battery::{Job, Medium, Program, Replay, Suite, open_loop_slots};
+use diskperf_battery::{Medium, Program, ReplayPlan, Suite, SuiteJob, open_loop_slots};
 use diskperf_blocktrace::Form;
 use diskperf_blocktrace::transform::AddressScaling;
 use diskperf_timeline::units::{GIB, MIB, format_size};
@@ -90,7 +90,7 @@ impl<'a> ReplayStorage<'a> {
         if directories.is_empty() || space_bytes < FILL_BYTES_NOTED_MIN {
             return None;
         }
-        let smaller = match space_bytes > GIB && held.largest_bytes <= GIB {
+        let smaller = match space_bytes > GIB && held.transfer_bytes_max <= GIB {
             true => "; --scale-addresses=1G makes it 1 GiB, and changes how far requests are apart",
             false => "",
         };
@@ -140,18 +140,18 @@ impl<'a> ReplayStorage<'a> {
 
 /// Verifies that no option of the run sets something that the trace determines.
 pub fn check_options(experiment: &Experiment) -> Result<(), LaboratoryError> {
-    if experiment.size != SizeChoice::Auto {
+    if experiment.size_choice != SizeChoice::AutomaticSize {
         return Err(LaboratoryError::request(
             "--size: a trace defines how much it transfers; --window replays a part of it, and --scale-addresses maps it to a smaller range",
         ));
     }
-    if experiment.until_steady.is_some() {
+    if experiment.steady_rule.is_some() {
         return Err(LaboratoryError::request(
             "--until-steady: a trace is not a steady load, and each replay runs all of it; --runs repeats it",
         ));
     }
     let mut settings = experiment.settings.iter();
-    match settings.find_map(Setting::of_program) {
+    match settings.find_map(Setting::program_parameter_name) {
         None => Ok(()),
         Some(name) => Err(LaboratoryError::Request(format!(
             "--set program.{name}: a replay does what its trace says; --speed, --depth and --think change when"
@@ -165,7 +165,7 @@ pub fn build_suite(
     (ground, files): (&ReplayStorage<'_>, &dyn Files),
     wanted: CacheMode,
 ) -> Result<(Suite, Vec<String>), LaboratoryError> {
-    let held = replay.held.as_ref().ok_or_else(|| {
+    let held = replay.trace_facts.as_ref().ok_or_else(|| {
         LaboratoryError::request("a replay takes `run`, `ab` and `explain`, and no search or study")
     })?;
     check_pace(replay, held)?;
@@ -174,17 +174,17 @@ pub fn build_suite(
         held.unit_bytes.min(scale.align_bytes)
     });
     let (cache, why_not) = ground.choose_cache_mode(wanted, unit_bytes);
-    let program = Program::of_replay(Replay {
-        begins: None,
-        trace: files.open_trace((replay, held), scale)?,
-        held: held.clone(),
-        pace: replay.pace,
-        slots: choose_slot_count(replay, held)?,
-        space_bytes,
+    let program = Program::from_replay(ReplayPlan {
+        trace_start: None,
+        replay_trace: files.open_trace((replay, held), scale)?,
+        trace_facts: held.clone(),
+        replay_pace: replay.replay_pace,
+        slot_count: choose_slot_count(replay, held)?,
+        address_space_bytes: space_bytes,
         unit_bytes,
-        cache,
-        discards: ground.supports_discard(),
-        durable: held.fua_writes > 0 && ground.has_durable_writes(),
+        cache_mode: cache,
+        issues_discards: ground.supports_discard(),
+        keeps_durable_writes: held.fua_write_count > 0 && ground.has_durable_writes(),
     });
     let mut notes: Vec<String> = why_not.into_iter().collect();
     notes.extend(list_notes(replay, held, ground));
@@ -196,15 +196,15 @@ pub fn build_suite(
             format_size(scale.to_bytes)
         ));
     }
-    let job = Job {
-        size_bytes: program.usual_bytes(),
-        options: list_options(replay, held),
-        distinguishing: vec!["trace".to_owned(), "pace".to_owned()],
-        ..Job::of(program)
+    let job = SuiteJob {
+        size_bytes: program.default_size_bytes(),
+        fio_options: list_options(replay, held),
+        distinguishing_parameters: vec!["trace".to_owned(), "pace".to_owned()],
+        ..SuiteJob::from_program(program)
     };
     let suite = Suite {
         name: replay.name().to_owned(),
-        protocol: replay.protocol.unwrap_or(ONE_REPETITION),
+        default_protocol: replay.protocol.unwrap_or(ONE_REPETITION),
         steps: vec![job.into()],
     };
     Ok((suite, notes))
@@ -214,14 +214,14 @@ fn list_options(replay: &TraceReplay, held: &TraceFacts) -> BTreeMap<String, Str
     let hashes: Vec<&str> = held.files.iter().map(|file| &*file.sha256).collect();
     let mut options = BTreeMap::from([
         ("trace".to_owned(), replay.name().to_owned()),
-        ("pace".to_owned(), format_pace(replay.pace)),
-        ("form".to_owned(), held.form.clone()),
+        ("pace".to_owned(), format_pace(replay.replay_pace)),
+        ("form".to_owned(), held.trace_format.clone()),
         ("sha256".to_owned(), hashes.join("+")),
     ]);
-    let reading = &replay.reading;
+    let reading = &replay.trace_reading;
     let window = reading.window_ns.map(|(from, to)| format!("{from}..{to}"));
-    let scaled = match replay.addresses {
-        ReplayAddresses::Kept => None,
+    let scaled = match replay.replay_addresses {
+        ReplayAddresses::Unchanged => None,
         ReplayAddresses::ScaledToTarget => Some("target".to_owned()),
         ReplayAddresses::Scaled(bytes) => Some(bytes.to_string()),
     };
@@ -231,7 +231,7 @@ fn list_options(replay: &TraceReplay, held: &TraceFacts) -> BTreeMap<String, Str
             reading.round_to_bytes.map(|bytes| bytes.to_string()),
         ),
         ("window_ns", window),
-        ("device", reading.device.clone()),
+        ("device", reading.device_name.clone()),
         ("scale_addresses", scaled),
     ];
     for (name, value) in parts {
@@ -242,34 +242,40 @@ fn list_options(replay: &TraceReplay, held: &TraceFacts) -> BTreeMap<String, Str
 
 fn format_pace(pace: ReplayPace) -> String {
     match pace {
-        ReplayPace::Open { speed: 1.0 } => "open".to_owned(),
-        ReplayPace::Open { speed } => format!("open-{speed}x"),
-        ReplayPace::Closed { depth } => format!("depth-{depth}"),
+        ReplayPace::OpenLoop { speed: 1.0 } => "open".to_owned(),
+        ReplayPace::OpenLoop { speed } => format!("open-{speed}x"),
+        ReplayPace::ClosedLoop { depth } => format!("depth-{depth}"),
         ReplayPace::Dependent => "think".to_owned(),
     }
 }
 
 fn check_pace(replay: &TraceReplay, held: &TraceFacts) -> Result<(), LaboratoryError> {
     let name = replay.name();
-    let form = &held.form;
-    match replay.pace {
-        ReplayPace::Open { .. } if !held.has_times => Err(LaboratoryError::Request(format!(
+    let form = &held.trace_format;
+    match replay.replay_pace {
+        ReplayPace::OpenLoop { .. } if !held.has_times => Err(LaboratoryError::Request(format!(
             "{name}: a trace of the form {form} has no issue times, so it cannot be replayed by time: give --depth N, which keeps N requests in flight"
         ))),
-        ReplayPace::Open { speed } if !(1e-6..=1e6).contains(&speed) => {
+        ReplayPace::OpenLoop { speed } if !(1e-6..=1e6).contains(&speed) => {
             Err(LaboratoryError::Request(format!(
                 "--speed {speed}: a trace is replayed from 0.000001 to 1000000 times as fast; 2 halves its gaps"
             )))
         }
-        ReplayPace::Open { speed } if held.lasts_ns as f64 / speed > DURATION_NS_MAX as f64 => {
+        ReplayPace::OpenLoop { speed }
+            if held.duration_ns as f64 / speed > DURATION_NS_MAX as f64 =>
+        {
             Err(LaboratoryError::Request(format!(
                 "--speed {speed}: the trace would last for more than 36 years; give a larger one"
             )))
         }
-        ReplayPace::Dependent if held.completed == 0 => Err(LaboratoryError::Request(format!(
-            "{name}: --think replays the pause between a completion and the next issue, and this trace of the form {form} has no completions: replay it by its times (without --think), or give --depth N"
-        ))),
-        ReplayPace::Open { .. } | ReplayPace::Closed { .. } | ReplayPace::Dependent => Ok(()),
+        ReplayPace::Dependent if held.completed_count == 0 => {
+            Err(LaboratoryError::Request(format!(
+                "{name}: --think replays the pause between a completion and the next issue, and this trace of the form {form} has no completions: replay it by its times (without --think), or give --depth N"
+            )))
+        }
+        ReplayPace::OpenLoop { .. } | ReplayPace::ClosedLoop { .. } | ReplayPace::Dependent => {
+            Ok(())
+        }
     }
 }
 
@@ -281,10 +287,10 @@ pub const SLOT_COUNT_MAX: u32 = 4096;
 const BUFFER_BYTES_MAX: u64 = 4 * GIB;
 
 fn choose_slot_count(replay: &TraceReplay, held: &TraceFacts) -> Result<u32, LaboratoryError> {
-    let largest = held.largest_bytes.max(512);
-    let asked = match replay.pace {
-        ReplayPace::Closed { depth } => Some(depth),
-        ReplayPace::Open { .. } | ReplayPace::Dependent => replay.slots,
+    let largest = held.transfer_bytes_max.max(512);
+    let asked = match replay.replay_pace {
+        ReplayPace::ClosedLoop { depth } => Some(depth),
+        ReplayPace::OpenLoop { .. } | ReplayPace::Dependent => replay.slot_count,
     };
     let slots = asked.unwrap_or_else(|| open_loop_slots(largest) as u32);
     if !(1..=SLOT_COUNT_MAX).contains(&slots) {
@@ -309,27 +315,30 @@ fn choose_space_bytes(
     held: &TraceFacts,
     ground: &ReplayStorage<'_>,
 ) -> Result<(u64, Option<AddressScaling>), LaboratoryError> {
-    let needed_bytes = held.highest_bytes.max(1).next_multiple_of(FILE_UNIT_BYTES);
-    let to_bytes = match replay.addresses {
-        ReplayAddresses::Kept => {
-            check_room(replay, ground, needed_bytes, held.highest_bytes)?;
+    let needed_bytes = held
+        .end_offset_bytes_max
+        .max(1)
+        .next_multiple_of(FILE_UNIT_BYTES);
+    let to_bytes = match replay.replay_addresses {
+        ReplayAddresses::Unchanged => {
+            check_room(replay, ground, needed_bytes, held.end_offset_bytes_max)?;
             return Ok((needed_bytes.min(ground.end_bytes()), None));
         }
         ReplayAddresses::ScaledToTarget => ground.scaled_bytes,
         ReplayAddresses::Scaled(bytes) => bytes,
     };
     let to_bytes = to_bytes / FILE_UNIT_BYTES * FILE_UNIT_BYTES;
-    if to_bytes < held.largest_bytes.max(FILE_UNIT_BYTES) {
+    if to_bytes < held.transfer_bytes_max.max(FILE_UNIT_BYTES) {
         return Err(LaboratoryError::Request(format!(
             "--scale-addresses: {} is less than the longest request of {}, which has {}",
             format_size(to_bytes),
             replay.name(),
-            format_size(held.largest_bytes)
+            format_size(held.transfer_bytes_max)
         )));
     }
     check_room(replay, ground, to_bytes, to_bytes)?;
     let scale = AddressScaling {
-        from_bytes: held.highest_bytes.max(1),
+        from_bytes: held.end_offset_bytes_max.max(1),
         to_bytes,
         // What is aligned to pages stays so: a drive writes parts of pages at other costs.
         align_bytes: held.unit_bytes.clamp(512, 4096),
@@ -367,8 +376,8 @@ fn check_room(
         return Ok(());
     }
     let room = format_size(*room_bytes);
-    let remedy = match replay.addresses {
-        ReplayAddresses::Kept => {
+    let remedy = match replay.replay_addresses {
+        ReplayAddresses::Unchanged => {
             "add --scale-addresses, which scales them to what fits there, or --scale-addresses=SIZE"
                 .to_owned()
         }
@@ -385,57 +394,57 @@ fn check_room(
 }
 
 fn list_notes(replay: &TraceReplay, held: &TraceFacts, ground: &ReplayStorage<'_>) -> Vec<String> {
-    let requests = held.requests();
-    let discards = match (held.discard.requests, ground.supports_discard()) {
+    let requests = held.request_count();
+    let discards = match (held.discard.request_count, ground.supports_discard()) {
         (0, _) | (_, true) => None,
         (count, false) => Some(format!(
             "left out: {count} discards, which modelled kernels have no call for"
         )),
     };
     let some = |count: u64, what: &str| (count > 0).then(|| format!("{count} {what}"));
-    let without = requests - held.completed;
+    let without = requests - held.completed_count;
     let notes = [
         discards,
         some(
-            held.write_zeroes.requests,
+            held.write_zeroes.request_count,
             "requests that write zeroes without data are left out, because no system call does that",
         ),
-        some(held.of_no_bytes, "requests of no bytes are left out"),
+        some(held.empty_request_count, "requests of no bytes are left out"),
         match ground.has_durable_writes() {
             true => None,
             false => some(
-                held.fua_writes,
+                held.fua_write_count,
                 "writes were durable when they completed (FUA); they are made as plain writes, since this kernel has no O_DSYNC for its files: a bare drive as the target makes them durable",
             ),
         },
-        replay.reading.round_to_bytes.map(|bytes| match held.rounded {
+        replay.trace_reading.round_to_bytes.map(|bytes| match held.rounded_request_count {
             0 => format!("all reads and writes were whole sectors of {bytes} bytes as they are"),
             _ => format!(
                 "{} of {} reads and writes are larger than in the trace: whole sectors of {bytes} bytes were made of them",
-                held.rounded,
-                held.read.requests + held.write.requests
+                held.rounded_request_count,
+                held.read.request_count + held.write.request_count
             ),
         }),
         some(
-            held.failed,
+            held.failed_count,
             "requests failed in the trace, and are made like the others",
         ),
         some(
-            held.out_of_order,
+            held.out_of_order_count,
             "requests are out of order in the trace, and are issued as soon as the replay reaches them",
         ),
-        match replay.pace {
+        match replay.replay_pace {
             ReplayPace::Dependent => some(
                 without,
                 "requests have no completion in the trace, so no other request waits for them",
             ),
-            ReplayPace::Open { .. } | ReplayPace::Closed { .. } => None,
+            ReplayPace::OpenLoop { .. } | ReplayPace::ClosedLoop { .. } => None,
         },
-        (held.form == Form::Validate.name()).then(|| {
+        (held.trace_format == Form::Validate.name()).then(|| {
             "the pause on a line counts as the one after its request; --form validate-before counts it as the one before, as in most known traces of this form"
                 .to_owned()
         }),
-        held.is_cut
+        held.is_truncated
             .then(|| "the trace is truncated, and was read up to its end".to_owned()),
     ];
     notes.into_iter().flatten().collect()
@@ -443,24 +452,24 @@ fn list_notes(replay: &TraceReplay, held: &TraceFacts, ground: &ReplayStorage<'_
 
 /// Describes the replay of a trace for `--dry-run`.
 pub fn describe_replay(replay: &TraceReplay) -> String {
-    let Some(held) = &replay.held else {
+    let Some(held) = &replay.trace_facts else {
         return String::new();
     };
-    let kinds = held.operations();
-    let kinds = kinds.iter().filter(|(_, kind)| kind.requests > 0);
+    let kinds = held.named_operations();
+    let kinds = kinds.iter().filter(|(_, kind)| kind.request_count > 0);
     let kinds: Vec<String> = kinds
         .map(|(name, kind)| match kind.bytes {
-            0 => format!("{} {name}", kind.requests),
-            bytes => format!("{} {name} of {}", kind.requests, format_size(bytes)),
+            0 => format!("{} {name}", kind.request_count),
+            bytes => format!("{} {name} of {}", kind.request_count, format_size(bytes)),
         })
         .collect();
-    let lasts = Nanoseconds(held.lasts_ns).seconds();
-    let pace = match replay.pace {
-        ReplayPace::Open { speed } => format!(
+    let lasts = Nanoseconds(held.duration_ns).seconds();
+    let pace = match replay.replay_pace {
+        ReplayPace::OpenLoop { speed } => format!(
             "by its times, in {:.3} s ({speed} times as fast as the trace), whatever is under way",
             lasts / speed
         ),
-        ReplayPace::Closed { depth } => {
+        ReplayPace::ClosedLoop { depth } => {
             format!("{depth} in flight at once; the next is issued when one completes")
         }
         ReplayPace::Dependent => {
@@ -472,7 +481,7 @@ pub fn describe_replay(replay: &TraceReplay) -> String {
         text += &format!(
             "  trace {}: {}, {}, SHA-256 {}\n",
             file.path.display(),
-            held.form,
+            held.trace_format,
             format_size(file.size_bytes),
             file.sha256
         );
@@ -480,7 +489,7 @@ pub fn describe_replay(replay: &TraceReplay) -> String {
     text += &format!(
         "  {}, over {lasts:.3} s; addresses up to {}\n  {pace}\n",
         kinds.join(", "),
-        format_size(held.highest_bytes)
+        format_size(held.end_offset_bytes_max)
     );
     text
 }

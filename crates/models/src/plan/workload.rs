@@ -5,11 +5,11 @@ use super::replay;
 use crate::error::LaboratoryError;
 use crate::files::Files;
 use crate::job_file::names_job_file;
-use diskperf_battery::program::nearest;
-use diskperf_battery::{Job, Medium, ParameterError, Program, Step, Suite};
+use diskperf_battery::program::nearest_name;
+use diskperf_battery::{Medium, ParameterError, Program, Suite, SuiteJob, SuiteStep};
 use diskperf_catalogue::Catalogue;
 use diskperf_timeline::{
-    CacheMode, Experiment, JobText, Protocol, Setting, SteadyRule, StepValues, TraceReplay,
+    CacheMode, Experiment, JobFileText, Protocol, Setting, SteadyRule, StepValues, TraceReplay,
     Workload,
 };
 use std::path::{Path, PathBuf};
@@ -24,15 +24,15 @@ pub fn build_suite(
     files: &dyn Files,
 ) -> Result<Suite, LaboratoryError> {
     match workload {
-        Workload::Usual => suite_by_name(DEFAULT_SUITE, medium),
-        Workload::Named(name) => suite_by_name(name, medium),
+        Workload::DefaultSuite => suite_by_name(DEFAULT_SUITE, medium),
+        Workload::NamedSuite(name) => suite_by_name(name, medium),
         Workload::Steps {
             name,
             protocol,
             steps,
         } => Ok(Suite {
             name: name.clone(),
-            protocol: possible(*protocol)?,
+            default_protocol: possible(*protocol)?,
             steps: steps.iter().map(build_step).collect::<Result<_, _>>()?,
         }),
         Workload::JobFile(text) => {
@@ -48,11 +48,11 @@ pub fn build_suite(
 
 /// Returns the suite or program with this name.
 pub fn suite_by_name(name: &str, medium: Medium) -> Result<Suite, LaboratoryError> {
-    if let Some(suite) = Suite::named(name, medium) {
+    if let Some(suite) = Suite::from_name(name, medium) {
         return Ok(suite);
     }
-    if let Some(program) = Program::named(name) {
-        return Ok(Suite::of_program(program));
+    if let Some(program) = Program::from_name(name) {
+        return Ok(Suite::from_program(program));
     }
     if names_job_file(name) {
         return Err(LaboratoryError::Request(format!(
@@ -69,13 +69,13 @@ pub fn suite_by_name(name: &str, medium: Medium) -> Result<Suite, LaboratoryErro
             "`{name}` is a {kind}, and a suite or a program is expected here: write `diskperf run --on {name}`"
         )));
     }
-    let names: Vec<_> = Suite::all()
+    let names: Vec<_> = Suite::list_suites()
         .iter()
         .map(|(name, _)| *name)
-        .chain(Program::all().into_iter().map(|(name, _)| name))
+        .chain(Program::list_programs().into_iter().map(|(name, _)| name))
         .collect();
     Err(LaboratoryError::Request(
-        match nearest(name, names.iter().copied()) {
+        match nearest_name(name, names.iter().copied()) {
             Some(near) => format!("no suite or program is called `{name}`; did you mean `{near}`?"),
             None => format!(
                 "no suite or program is called `{name}`; there are {}",
@@ -86,58 +86,62 @@ pub fn suite_by_name(name: &str, medium: Medium) -> Result<Suite, LaboratoryErro
 }
 
 fn possible(protocol: Protocol) -> Result<Protocol, LaboratoryError> {
-    if protocol.discarded < protocol.repetitions {
+    if protocol.discarded_count < protocol.repetition_count {
         return Ok(protocol);
     }
     Err(LaboratoryError::Request(format!(
         "no repetition is left of {} when {} are discarded",
-        protocol.repetitions, protocol.discarded
+        protocol.repetition_count, protocol.discarded_count
     )))
 }
 
-fn build_step(values: &StepValues) -> Result<Step, LaboratoryError> {
-    let jobs = std::iter::once(values).chain(&values.beside).map(build_job);
+fn build_step(values: &StepValues) -> Result<SuiteStep, LaboratoryError> {
+    let jobs = std::iter::once(values)
+        .chain(&values.parallel_steps)
+        .map(build_job);
     let jobs = jobs.collect::<Result<_, _>>()?;
-    Ok(Step { jobs })
+    Ok(SuiteStep {
+        parallel_jobs: jobs,
+    })
 }
 
-fn build_job(values: &StepValues) -> Result<Job, LaboratoryError> {
-    let mut program = Program::named(&values.program).ok_or_else(|| {
+fn build_job(values: &StepValues) -> Result<SuiteJob, LaboratoryError> {
+    let mut program = Program::from_name(&values.program).ok_or_else(|| {
         LaboratoryError::Request(format!(
             "no program is called `{}` any more",
             values.program
         ))
     })?;
     for (name, value) in &values.parameters {
-        program.set(name, value)?;
+        program.set_parameter(name, value)?;
     }
-    Ok(Job {
-        distinguishing: values.distinguishing.clone(),
-        row: values.row,
+    Ok(SuiteJob {
+        distinguishing_parameters: values.distinguishing.clone(),
+        table_row: values.table_row,
         size_group: values.size_group,
-        protocol: values.protocol.map(possible).transpose()?,
-        area_times: values.area_times,
+        own_protocol: values.protocol.map(possible).transpose()?,
+        area_pass_count: values.area_pass_count,
         size_bytes: values.size_bytes,
-        ..Job::of(program)
+        ..SuiteJob::from_program(program)
     })
 }
 
 /// Returns the values that a step is stored by: those of its first job, with the others beside it.
-fn step_values(step: &Step) -> StepValues {
-    let mut jobs = step.jobs.iter().map(|job| StepValues {
+fn step_values(step: &SuiteStep) -> StepValues {
+    let mut jobs = step.parallel_jobs.iter().map(|job| StepValues {
         program: job.program.name().to_owned(),
         parameters: job.program.parameter_values(),
-        distinguishing: job.distinguishing.clone(),
-        row: job.row,
+        distinguishing: job.distinguishing_parameters.clone(),
+        table_row: job.table_row,
         size_group: job.size_group,
-        protocol: job.protocol,
-        area_times: job.area_times,
+        protocol: job.own_protocol,
+        area_pass_count: job.area_pass_count,
         size_bytes: job.size_bytes,
-        beside: Vec::new(),
+        parallel_steps: Vec::new(),
     });
     let first = jobs.next().expect("a step has a job");
     StepValues {
-        beside: jobs.collect(),
+        parallel_steps: jobs.collect(),
         ..first
     }
 }
@@ -150,28 +154,28 @@ pub fn experiment_of_run(
     suite: &Suite,
 ) -> Experiment {
     let workload = match &experiment.workload {
-        Workload::JobFile(text) => Workload::JobFile(JobText {
-            protocol: Some(suite.protocol),
+        Workload::JobFile(text) => Workload::JobFile(JobFileText {
+            protocol: Some(suite.default_protocol),
             ..text.clone()
         }),
         Workload::Replay(replay) => Workload::Replay(Box::new(TraceReplay {
-            protocol: Some(suite.protocol),
+            protocol: Some(suite.default_protocol),
             ..(**replay).clone()
         })),
         _ => Workload::Steps {
             name: suite.name.clone(),
-            protocol: suite.protocol,
+            protocol: suite.default_protocol,
             steps: suite.steps.iter().map(step_values).collect(),
         },
     };
     let mut experiment = Experiment {
         workload,
         targets,
-        repetitions: None,
-        until_steady: None,
+        repetition_count: None,
+        steady_rule: None,
         ..experiment.clone()
     };
-    let of_system = |setting: &Setting| setting.of_program().is_none();
+    let of_system = |setting: &Setting| setting.program_parameter_name().is_none();
     experiment.settings.retain(of_system);
     experiment
 }
@@ -182,28 +186,33 @@ pub fn with_stated_options(
     mut suite: Suite,
     experiment: &Experiment,
 ) -> Result<Suite, LaboratoryError> {
-    if let Some(repetitions) = experiment.repetitions {
-        suite.protocol.repetitions = repetitions.max(1);
-        suite.protocol.discarded = suite.protocol.discarded.min(suite.protocol.repetitions - 1);
-        suite.protocol.stop_below_share = None;
+    if let Some(repetitions) = experiment.repetition_count {
+        suite.default_protocol.repetition_count = repetitions.max(1);
+        suite.default_protocol.discarded_count = suite
+            .default_protocol
+            .discarded_count
+            .min(suite.default_protocol.repetition_count - 1);
+        suite.default_protocol.stop_below_share = None;
         // What comes before the measurement is as often as it must be.
-        let bounds = suite.jobs_mut().filter_map(|job| job.protocol.as_mut());
-        for protocol in bounds.filter(|protocol| protocol.steady.is_some()) {
-            protocol.repetitions = repetitions.max(1);
+        let bounds = suite
+            .iter_jobs_mut()
+            .filter_map(|job| job.own_protocol.as_mut());
+        for protocol in bounds.filter(|protocol| protocol.steady_rule.is_some()) {
+            protocol.repetition_count = repetitions.max(1);
         }
     }
-    if let Some(rule) = experiment.until_steady {
-        repeat_until_steady(&mut suite, rule, experiment.repetitions);
+    if let Some(rule) = experiment.steady_rule {
+        repeat_until_steady(&mut suite, rule, experiment.repetition_count);
     }
     for setting in &experiment.settings {
-        if let Some(name) = setting.of_program() {
-            set_parameter(&mut suite, name, &setting.text)?;
+        if let Some(name) = setting.program_parameter_name() {
+            set_parameter(&mut suite, name, &setting.value_text)?;
         }
     }
-    let mut kept: Vec<Step> = Vec::new();
+    let mut kept: Vec<SuiteStep> = Vec::new();
     for step in suite.steps.drain(..) {
         // What a job file says twice is done twice.
-        let said = step.jobs.iter().any(|job| job.name.is_some());
+        let said = step.parallel_jobs.iter().any(|job| job.job_name.is_some());
         if said || !kept.iter().any(|earlier| is_same_step(earlier, &step)) {
             kept.push(step);
         }
@@ -212,11 +221,11 @@ pub fn with_stated_options(
     Ok(suite)
 }
 
-fn list_programs(step: &Step) -> impl Iterator<Item = &Program> {
-    step.jobs.iter().map(|job| &job.program)
+fn list_programs(step: &SuiteStep) -> impl Iterator<Item = &Program> {
+    step.parallel_jobs.iter().map(|job| &job.program)
 }
 
-fn is_same_step(one: &Step, other: &Step) -> bool {
+fn is_same_step(one: &SuiteStep, other: &SuiteStep) -> bool {
     let programs = list_programs(one);
     programs.eq(list_programs(other))
 }
@@ -224,15 +233,17 @@ fn is_same_step(one: &Step, other: &Step) -> bool {
 /// Makes every step of a suite repeat until it is steady, up to a maximum number of rounds.
 fn repeat_until_steady(suite: &mut Suite, rule: SteadyRule, most: Option<u32>) {
     let protocol = Protocol {
-        repetitions: most.unwrap_or(SteadyRule::ROUNDS_MAX).max(1),
-        discarded: 0,
+        repetition_count: most.unwrap_or(SteadyRule::ROUNDS_MAX).max(1),
+        discarded_count: 0,
         stop_below_share: None,
-        steady: Some(rule),
-        ..suite.protocol
+        steady_rule: Some(rule),
+        ..suite.default_protocol
     };
-    suite.protocol = protocol;
-    let own = suite.jobs_mut().filter_map(|job| job.protocol.as_mut());
-    for own in own.filter(|own| own.steady.is_some()) {
+    suite.default_protocol = protocol;
+    let own = suite
+        .iter_jobs_mut()
+        .filter_map(|job| job.own_protocol.as_mut());
+    for own in own.filter(|own| own.steady_rule.is_some()) {
         *own = protocol;
     }
 }
@@ -240,7 +251,7 @@ fn repeat_until_steady(suite: &mut Suite, rule: SteadyRule, most: Option<u32>) {
 /// Returns a note if so few repetitions are requested that some count which the suite's protocol
 /// would discard.
 pub fn describe_discarded(suite: &Suite, repetitions: Option<u32>) -> Option<String> {
-    let (asked, wanted) = (repetitions?, suite.protocol.discarded);
+    let (asked, wanted) = (repetitions?, suite.default_protocol.discarded_count);
     let kept = match asked {
         1 => "the first repetition".to_owned(),
         _ => format!("one of the first {wanted} repetitions"),
@@ -258,18 +269,22 @@ fn set_parameter(suite: &mut Suite, name: &str, value: &str) -> Result<(), Labor
     let mut taken = false;
     // What moves its area so many times is over then, and not after some time.
     let of_time = ["duration_ms", "ramp_ms"].contains(&name);
-    for job in suite.jobs_mut() {
-        if of_time && job.area_times.is_some() {
+    for job in suite.iter_jobs_mut() {
+        if of_time && job.area_pass_count.is_some() {
             continue;
         }
-        match job.program.set(name, value) {
+        match job.program.set_parameter(name, value) {
             Ok(()) => {
                 taken = true;
-                if !job.distinguishing.iter().any(|known| known == name) {
-                    job.distinguishing.push(name.to_owned());
+                if !job
+                    .distinguishing_parameters
+                    .iter()
+                    .any(|known| known == name)
+                {
+                    job.distinguishing_parameters.push(name.to_owned());
                 }
             }
-            Err(ParameterError::Unknown { .. }) => {}
+            Err(ParameterError::UnknownParameter { .. }) => {}
             Err(error) => return Err(error.into()),
         }
     }
@@ -281,24 +296,24 @@ fn set_parameter(suite: &mut Suite, name: &str, value: &str) -> Result<(), Labor
 
 fn unknown_parameter_error(suite: &Suite, name: &str) -> ParameterError {
     if name == "verify"
-        && let Some(reason) = suite.programs().find_map(Program::why_unverified)
+        && let Some(reason) = suite.iter_programs().find_map(Program::unverified_reason)
     {
-        return ParameterError::Unfit {
+        return ParameterError::IncompatibleValue {
             program: suite.name.clone(),
             reason: format!("nothing can be verified: {reason}"),
         };
     }
     let known = list_parameter_names(suite);
     let (of, name) = (suite.name.clone(), name.to_owned());
-    let nearest = nearest(&name, known.iter().copied());
-    match Program::named(&of) {
-        Some(_) => ParameterError::Unknown {
+    let nearest = nearest_name(&name, known.iter().copied());
+    match Program::from_name(&of) {
+        Some(_) => ParameterError::UnknownParameter {
             program: of,
             name,
             nearest,
             known,
         },
-        None => ParameterError::UnknownToAll {
+        None => ParameterError::UnknownToAllPrograms {
             suite: of,
             name,
             nearest,
@@ -309,9 +324,9 @@ fn unknown_parameter_error(suite: &Suite, name: &str) -> ParameterError {
 
 pub(super) fn list_parameter_names(suite: &Suite) -> Vec<&'static str> {
     let mut names = Vec::new();
-    for parameter in suite.programs().flat_map(Program::parameters) {
-        if !names.contains(&parameter.name) {
-            names.push(parameter.name);
+    for parameter in suite.iter_programs().flat_map(Program::list_parameters) {
+        if !names.contains(&parameter.parameter_name) {
+            names.push(parameter.parameter_name);
         }
     }
     names
@@ -321,7 +336,7 @@ pub(super) fn list_parameter_names(suite: &Suite) -> Vec<&'static str> {
 pub fn check_program_settings(settings: &[Setting]) -> Result<(), LaboratoryError> {
     let Some(setting) = settings
         .iter()
-        .find(|setting| setting.of_program().is_none())
+        .find(|setting| setting.program_parameter_name().is_none())
     else {
         return Ok(());
     };
@@ -338,9 +353,9 @@ mod tests {
 
     #[test]
     fn steps_are_the_same_by_their_values() {
-        for (name, _) in Suite::all() {
+        for (name, _) in Suite::list_suites() {
             for medium in [Medium::Directory, Medium::Device, Medium::File] {
-                let Some(suite) = Suite::named(name, medium) else {
+                let Some(suite) = Suite::from_name(name, medium) else {
                     continue;
                 };
                 let kept = experiment_of_run(&Experiment::default(), Vec::new(), &suite);
@@ -350,7 +365,7 @@ mod tests {
                 );
             }
         }
-        for (name, _) in Program::all() {
+        for (name, _) in Program::list_programs() {
             let suite = suite_by_name(name, Medium::Directory).unwrap();
             let kept = experiment_of_run(&Experiment::default(), Vec::new(), &suite);
             let again =
@@ -372,7 +387,7 @@ mod tests {
     #[test]
     fn a_protocol_that_keeps_nothing_is_refused() {
         let mut suite = suite_by_name("ffs83", Medium::Directory).unwrap();
-        suite.protocol.discarded = suite.protocol.repetitions;
+        suite.default_protocol.discarded_count = suite.default_protocol.repetition_count;
         let kept = experiment_of_run(&Experiment::default(), Vec::new(), &suite);
         assert!(
             super::build_suite(&kept.workload, Medium::Directory, &crate::files::NoFiles).is_err()

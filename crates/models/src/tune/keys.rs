@@ -11,7 +11,7 @@ use diskperf_timeline::Setting;
 /// Returns the target's own value of a parameter, if it has one.
 pub(super) fn today_value(today: &ModelPlan, path: &str) -> Option<String> {
     if let Some(name) = path.strip_prefix("program.") {
-        let mut programs = today.suite.programs();
+        let mut programs = today.suite.iter_programs();
         return programs.find_map(|program| program.parameter_values().remove(name));
     }
     let computer = &today.computers[0];

@@ -35,7 +35,7 @@ impl SearchSize {
         catalogue: &Catalogue,
         overs: &[OverOption],
     ) -> Result<Self, LaboratoryError> {
-        if let SizeChoice::Bytes(bytes) = search.experiment.size {
+        if let SizeChoice::SizeBytes(bytes) = search.experiment.size_choice {
             return Ok(Self::FixedBytes(bytes));
         }
         let subject = TuningSubject {
@@ -56,13 +56,13 @@ impl SearchSize {
         if matches!(workload, Workload::JobFile(_) | Workload::Replay(_)) {
             return None;
         }
-        match (self, search.experiment.size) {
-            (_, SizeChoice::Bytes(_)) => None,
-            (Self::SameAsRun { cache_bytes }, SizeChoice::Auto) => Some(format!(
+        match (self, search.experiment.size_choice) {
+            (_, SizeChoice::SizeBytes(_)) => None,
+            (Self::SameAsRun { cache_bytes }, SizeChoice::AutomaticSize) => Some(format!(
                 "the programs transfer as much as in `run`{}; --size changes that",
                 describe_cache_fit(today, cache_bytes)
             )),
-            (Self::FixedBytes(bytes), SizeChoice::Auto) => Some(format!(
+            (Self::FixedBytes(bytes), SizeChoice::AutomaticSize) => Some(format!(
                 "the programs transfer at most {}, and more in `run`; --size changes that",
                 format_size(bytes)
             )),
@@ -101,12 +101,12 @@ fn largest_cache_bytes(subject: &TuningSubject<'_>) -> Result<u64, LaboratoryErr
 /// Names programs whose data the drive's cache may hold as a whole: streams that are read again,
 /// and all writers. Only streams of suites are enlarged to exceed it.
 fn describe_cache_fit(today: &ModelPlan, cache_bytes: u64) -> String {
-    let jobs = today.suite.jobs().filter(|job| {
+    let jobs = today.suite.iter_jobs().filter(|job| {
         let moved_bytes = today.moved_bytes(job);
         let values = job.program.parameter_values();
         let writes = values.get("write_share").is_some_and(|share| share != "0");
         let streams = job.program.name() == "sequential";
-        moved_bytes <= cache_bytes && job.program.lasts().is_none() && (streams || writes)
+        moved_bytes <= cache_bytes && job.program.duration_max().is_none() && (streams || writes)
     });
     let titles: Vec<String> = jobs.map(format_title).collect();
     match titles.is_empty() {

@@ -13,7 +13,7 @@ use crate::rig::{ONE_REPETITION, THREE_REPETITIONS, repeat_unobserved};
 use diskperf_analysis::statistics::median;
 use diskperf_analysis::summary::unwritten;
 use diskperf_analysis::tuning::{ProgramFigures, p99_range};
-use diskperf_battery::Job;
+use diskperf_battery::SuiteJob;
 use diskperf_catalogue::Catalogue;
 use diskperf_device::flash::specification::FlashSpecification;
 use diskperf_timeline::units::MIB;
@@ -31,7 +31,7 @@ const FIGURES_VERSION: &str = "figures with shares never written";
 pub(super) fn search_protocol(plan: &ModelPlan) -> Protocol {
     let drives = &plan.computers[0].specification.drives;
     let was_written = |flash: &FlashSpecification| flash.has_prior_writes();
-    match (drives.iter()).any(|drive| drive.flash().is_some_and(was_written)) {
+    match (drives.iter()).any(|drive| drive.flash_specification().is_some_and(was_written)) {
         true => ONE_REPETITION,
         false => THREE_REPETITIONS,
     }
@@ -40,7 +40,7 @@ pub(super) fn search_protocol(plan: &ModelPlan) -> Protocol {
 /// Number of repetitions of each program, and of the first ones that are discarded.
 pub(super) fn repetition_range(plan: &ModelPlan) -> (u32, u32) {
     let protocol = search_protocol(plan);
-    (protocol.repetitions, protocol.discarded)
+    (protocol.repetition_count, protocol.discarded_count)
 }
 
 /// Context of a search: the system, the parameters to vary, and the amount of data.
@@ -94,9 +94,9 @@ impl TuningSubject<'_> {
             RunShare::Half => 2,
             RunShare::Full => 1,
         };
-        experiment.size = match self.search_size {
-            SearchSize::FixedBytes(bytes) if !says_itself => SizeChoice::Bytes(bytes / part),
-            SearchSize::FixedBytes(_) | SearchSize::SameAsRun { .. } => SizeChoice::Auto,
+        experiment.size_choice = match self.search_size {
+            SearchSize::FixedBytes(bytes) if !says_itself => SizeChoice::SizeBytes(bytes / part),
+            SearchSize::FixedBytes(_) | SearchSize::SameAsRun { .. } => SizeChoice::AutomaticSize,
         };
         let mut plan = plan_point(
             (&experiment, &*self.search.files),
@@ -119,12 +119,12 @@ pub(super) fn list_titles(plan: &ModelPlan, overs: &[OverOption]) -> Vec<String>
         let path = format!("program.{name}");
         overs.iter().any(|over| over.path == path)
     };
-    let without = |job: &Job| {
+    let without = |job: &SuiteJob| {
         let mut job = job.clone();
-        job.distinguishing.retain(|name| !searched(name));
+        job.distinguishing_parameters.retain(|name| !searched(name));
         job_key(&job)
     };
-    plan.suite.jobs().map(without).collect()
+    plan.suite.iter_jobs().map(without).collect()
 }
 
 /// Returns a hash of the plan's computer and programs. A changed model, catalogue or setting makes
@@ -143,10 +143,10 @@ pub(super) fn point_fingerprint(plan: &ModelPlan, turn: SeedAndPhase) -> String 
         format!(
             "{:?} {}",
             repetition_range(plan),
-            plan.experiment.cache.name()
+            plan.experiment.cache_mode.mode_name()
         ),
     ];
-    for job in plan.suite.jobs() {
+    for job in plan.suite.iter_jobs() {
         let values = job.program.parameter_values();
         let size_bytes = plan.file_bytes(job);
         identity.push(format!("{} {values:?} {size_bytes}", job.program.name()));
@@ -176,33 +176,33 @@ pub(super) fn run_point(
         ..bench_usage(plan, stop)
     };
     let bench = ModelBench::build(&plan.computers[0].specification, usage)?;
-    let jobs = plan.suite.jobs();
+    let jobs = plan.suite.iter_jobs();
     jobs.map(|job| point_figures(plan, job, &bench)).collect()
 }
 
 fn point_figures(
     plan: &ModelPlan,
-    job: &Job,
+    job: &SuiteJob,
     bench: &ModelBench,
 ) -> Result<ProgramFigures, LaboratoryError> {
     let title = format_title(job);
     let work = (build_task(plan, job, &title), search_protocol(plan));
-    let mut busy_before = bench.machine.processor_busy().0;
+    let mut busy_before = bench.machine.processor_busy_times().0;
     let mut kept = repeat_unobserved(bench, work, |one| {
-        if one.discarded {
-            busy_before = bench.machine.processor_busy().0;
+        if one.is_discarded {
+            busy_before = bench.machine.processor_busy_times().0;
         }
         true
     })?;
-    kept.retain(|one| !one.discarded);
-    let busy_ns = bench.machine.processor_busy().0.0 - busy_before.0;
+    kept.retain(|one| !one.is_discarded);
+    let busy_ns = bench.machine.processor_busy_times().0.0 - busy_before.0;
     Ok(sum_figures(&kept, busy_ns))
 }
 
 /// Returns the 99th percentile of the response times of all calls, in ms; `None` if no call was
 /// timed.
 pub fn p99_of_calls_ms(calls: &Histogram) -> Option<f64> {
-    (calls.count() > 0).then(|| calls.percentile(99.0).0 as f64 / 1e6)
+    (calls.latency_count() > 0).then(|| calls.percentile(99.0).0 as f64 / 1e6)
 }
 
 /// Collects the times of all timed calls.
@@ -214,7 +214,7 @@ pub fn merge_calls(repetitions: &[Repetition]) -> Histogram {
             calls.merge(&worker.write_latency);
         }
         // Of several requests under way, how long each was.
-        calls.merge(&one.responses());
+        calls.merge(&one.response_times());
     }
     calls
 }

@@ -7,7 +7,7 @@
 
 use crate::error::LaboratoryError;
 use diskperf_analysis::tuning::{EQUAL_GAIN_SHARE_MAX, GridPoint, SearchKind};
-use diskperf_machine::{Stream, Streams};
+use diskperf_machine::{RandomStream, RandomStreams};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Search space: all combinations of the values of several keys.
@@ -83,12 +83,12 @@ impl SearchSpace {
     }
 
     /// Draws points that are spread over all values of each key: a Latin hypercube.
-    fn draw_spread_points(&self, count: usize, random: &mut Stream) -> Vec<GridPoint> {
+    fn draw_spread_points(&self, count: usize, random: &mut RandomStream) -> Vec<GridPoint> {
         let mut points = vec![vec![0; self.value_counts.len()]; count];
         for (key, length) in self.value_counts.iter().enumerate() {
             let mut order: Vec<usize> = (0..count).collect();
             for place in (1..count).rev() {
-                order.swap(place, random.below(place as u64 + 1) as usize);
+                order.swap(place, random.draw_below(place as u64 + 1) as usize);
             }
             for (point, stratum) in points.iter_mut().zip(order) {
                 point[key] = stratum * length / count;
@@ -97,10 +97,10 @@ impl SearchSpace {
         points
     }
 
-    fn draw_point(&self, random: &mut Stream) -> GridPoint {
+    fn draw_point(&self, random: &mut RandomStream) -> GridPoint {
         let lengths = self.value_counts.iter();
         lengths
-            .map(|length| random.below(*length as u64) as usize)
+            .map(|length| random.draw_below(*length as u64) as usize)
             .collect()
     }
 }
@@ -138,7 +138,7 @@ pub(super) fn search_space(
         runs_left: budget - screening_runs(budget),
         known_merits: BTreeMap::new(),
         evaluate,
-        random: Streams::new(seed).stream("tune"),
+        random: RandomStreams::new(seed).named_stream("tune"),
     };
     descent.run_descent(budget)
 }
@@ -157,7 +157,7 @@ struct CoordinateDescent<'a> {
     runs_left: u64,
     known_merits: BTreeMap<GridPoint, Option<f64>>,
     evaluate: &'a mut dyn PointEvaluator,
-    random: Stream,
+    random: RandomStream,
 }
 
 impl CoordinateDescent<'_> {

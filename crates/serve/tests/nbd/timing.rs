@@ -4,7 +4,7 @@ use crate::client::{Client, serve};
 use diskperf_catalogue::Catalogue;
 use diskperf_device::{Drive, Operation, Unit};
 use diskperf_serve::{Arrival, RequestKind, ServedOptions, resolve_drive};
-use diskperf_sim::{Streams, Time};
+use diskperf_sim::{RandomStreams, Time};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -100,13 +100,13 @@ fn the_same_arrivals_in_virtual_time_are_due_at_the_same_nanosecond() {
         };
         let fixture = serve(name, &[], &options);
         let mut client = Client::simple(&fixture);
-        let mut draws = Streams::new(17).stream("load");
+        let mut draws = RandomStreams::new(17).named_stream("load");
         let blocks = fixture.served.size_bytes / 4096;
         for round in 0..6 {
             let mut is_read = [false; 16];
             for cookie in 0..16 {
-                let offset = draws.below(blocks) * 4096;
-                match (draws.below(4), cookie) {
+                let offset = draws.draw_below(blocks) * 4096;
+                match (draws.draw_below(4), cookie) {
                     (_, 15) => client.request(3, 0, cookie, (0, 0)),
                     (0, _) => client.send_write(cookie, offset, u16::from(round == 0), &[1; 4096]),
                     _ => {
@@ -114,7 +114,7 @@ fn the_same_arrivals_in_virtual_time_are_due_at_the_same_nanosecond() {
                         client.request(0, 0, cookie, (offset, 4096));
                     }
                 }
-                std::thread::sleep(Duration::from_micros(draws.below(500)));
+                std::thread::sleep(Duration::from_micros(draws.draw_below(500)));
             }
             for _ in 0..16 {
                 let head = client.receive(16);
@@ -128,7 +128,7 @@ fn the_same_arrivals_in_virtual_time_are_due_at_the_same_nanosecond() {
         let arrivals = fixture.served.drive.take_arrivals();
         assert_eq!(arrivals.len(), 96, "{name}");
         let specification = resolve_drive(&Catalogue::embedded(), name, &[]).unwrap();
-        let streams = Streams::new(options.seed);
+        let streams = RandomStreams::new(options.seed);
         let mut drive = Drive::new(specification.build(&streams, Unit::default()));
         let found = due_in_virtual_time(&mut drive, &arrivals);
         let served: Vec<_> = arrivals

@@ -1,7 +1,7 @@
 //! Set of processors of a multiprocessor computer.
 
 use super::{Completion, Processor};
-use crate::sim::Sim;
+use crate::sim::Simulation;
 use crate::time::Time;
 use std::cell::RefCell;
 use std::ops::Index;
@@ -14,8 +14,8 @@ pub struct CpuId(u32);
 /// Processors of a computer; at least one.
 pub struct Processors {
     /// First processor, stored apart because most computers have only one.
-    first: Processor,
-    others: Vec<Processor>,
+    first_processor: Processor,
+    other_processors: Vec<Processor>,
 }
 
 impl Processors {
@@ -29,24 +29,25 @@ impl Processors {
         let ends = (count > 1).then(|| Rc::new(WorkEnds::new(count)));
         let processor = |id| Processor::new(CpuId(id), ends.clone());
         Self {
-            first: processor(0),
-            others: (1..count).map(processor).collect(),
+            first_processor: processor(0),
+            other_processors: (1..count).map(processor).collect(),
         }
     }
 
     /// Returns the numbers of all processors in order.
-    pub fn ids(&self) -> impl Iterator<Item = CpuId> + use<> {
-        (0..=self.others.len() as u32).map(CpuId)
+    pub fn cpu_ids(&self) -> impl Iterator<Item = CpuId> + use<> {
+        (0..=self.other_processors.len() as u32).map(CpuId)
     }
 
     /// Returns all processors in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = &Processor> {
-        std::iter::once(&self.first).chain(&self.others)
+        std::iter::once(&self.first_processor).chain(&self.other_processors)
     }
 
     /// Reports whether a process has any of the processors.
     pub fn has_process(&self) -> bool {
-        self.iter().any(|processor| processor.process().is_some())
+        self.iter()
+            .any(|processor| processor.running_process().is_some())
     }
 
     /// Changes the speed of all processors to `thousandths` of full speed; they share a memory.
@@ -54,20 +55,24 @@ impl Processors {
     /// # Panics
     ///
     /// If `thousandths` is 0, or above full speed.
-    pub fn set_rate<E: From<Completion>>(&self, sim: &Sim<E>, thousandths: u64) {
+    pub fn set_rate<E: From<Completion>>(&self, sim: &Simulation<E>, thousandths: u64) {
         for processor in self.iter() {
             processor.set_rate(sim, thousandths);
         }
     }
 
     /// Completes the innermost work of the processor that the event names.
-    pub fn complete<E: From<Completion>>(&self, sim: &Sim<E>, Completion(id): Completion) {
-        self[id].complete(sim);
+    pub fn complete_work<E: From<Completion>>(
+        &self,
+        sim: &Simulation<E>,
+        Completion(id): Completion,
+    ) {
+        self[id].complete_work(sim);
     }
 
-    /// Returns [`Processor::busy`], summed over all processors.
-    pub fn busy<E>(&self, sim: &Sim<E>) -> (Time, Time) {
-        let each = self.iter().map(|processor| processor.busy(sim));
+    /// Returns [`Processor::busy_times`], summed over all processors.
+    pub fn busy_times<E>(&self, sim: &Simulation<E>) -> (Time, Time) {
+        let each = self.iter().map(|processor| processor.busy_times(sim));
         each.fold((Time::ZERO, Time::ZERO), |(busy, handling), one| {
             (busy + one.0, handling + one.1)
         })
@@ -80,8 +85,8 @@ impl Index<CpuId> for Processors {
     #[inline]
     fn index(&self, CpuId(id): CpuId) -> &Processor {
         match id.checked_sub(1) {
-            None => &self.first,
-            Some(place) => &self.others[place as usize],
+            None => &self.first_processor,
+            Some(place) => &self.other_processors[place as usize],
         }
     }
 }
@@ -94,13 +99,13 @@ impl WorkEnds {
         Self(RefCell::new(vec![None; count as usize]))
     }
 
-    pub(super) fn set(&self, CpuId(id): CpuId, end: Option<Time>) {
+    pub(super) fn set_end(&self, CpuId(id): CpuId, end: Option<Time>) {
         self.0.borrow_mut()[id as usize] = end;
     }
 
     /// Returns the earliest end of work and its processor. A tie goes to the lowest processor
     /// number.
-    pub(super) fn first(&self) -> Option<(Time, CpuId)> {
+    pub(super) fn first_end(&self) -> Option<(Time, CpuId)> {
         let ends = self.0.borrow();
         let numbered = (0..).map(CpuId).zip(&*ends);
         numbered.filter_map(|(id, end)| Some(((*end)?, id))).min()

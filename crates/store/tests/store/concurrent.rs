@@ -41,13 +41,17 @@ fn write_runs(path: &Path, writer: u64) {
         };
         store.begin_run(&begun).unwrap();
         for (ordinal, result) in (0..).zip(&run.results) {
-            store.begin_result(&run.id, ordinal, result).unwrap();
+            store.begin_result(&run.run_id, ordinal, result).unwrap();
             for repetition in &result.repetitions {
-                store.add_repetition(&run.id, ordinal, repetition).unwrap();
+                store
+                    .add_repetition(&run.run_id, ordinal, repetition)
+                    .unwrap();
             }
-            store.load_run(&run.id).unwrap();
+            store.load_run(&run.run_id).unwrap();
         }
-        store.finish_run(&run.id, &run.state, &run.notes).unwrap();
+        store
+            .finish_run(&run.run_id, &run.state, &run.notes)
+            .unwrap();
     }
 }
 
@@ -87,7 +91,7 @@ fn the_runs_of_all_writers_are_there() {
     for writer in 0..PROCESSES * THREADS {
         for number in 0..RUNS {
             let run = run_of(writer, number);
-            assert_eq!(store.load_run(&run.id).unwrap(), run);
+            assert_eq!(store.load_run(&run.run_id).unwrap(), run);
         }
     }
 }

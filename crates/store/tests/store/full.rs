@@ -163,7 +163,7 @@ fn read_without_space(disk: &SmallDisk, fill: fn(&SmallDisk), has_log: bool) {
     }
     fill(disk);
     let mut store = Store::open(&path).unwrap();
-    assert_eq!(store.load_run(&run.id).unwrap(), run);
+    assert_eq!(store.load_run(&run.run_id).unwrap(), run);
     let mut number = 0;
     let error = loop {
         number += 1;
@@ -175,14 +175,14 @@ fn read_without_space(disk: &SmallDisk, fill: fn(&SmallDisk), has_log: bool) {
         }
     };
     assert!(matches!(error.kind, StoreErrorKind::DiskFull), "{error}");
-    assert_eq!(store.load_run(&run.id).unwrap(), run);
+    assert_eq!(store.load_run(&run.run_id).unwrap(), run);
     drop(store);
 
     fs::remove_file(disk.path().join("ballast")).ok();
     fs::remove_dir_all(disk.path().join("files")).ok();
     let mut store = Store::open(&path).unwrap();
     store.begin_run(&empty_run("cc", 0)).unwrap();
-    assert_eq!(store.load_run(&run.id).unwrap(), run);
+    assert_eq!(store.load_run(&run.run_id).unwrap(), run);
 }
 
 #[test]

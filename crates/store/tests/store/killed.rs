@@ -147,7 +147,7 @@ fn a_kill_in_the_middle_of_a_checkpoint_loses_nothing() {
         fs::write(folder.path().join("runs.sqlite-wal"), &log).unwrap();
         let store = Store::open(&path).unwrap();
         assert_eq!(
-            store.load_run(&run.id).unwrap(),
+            store.load_run(&run.run_id).unwrap(),
             run,
             "{written} pages written"
         );

@@ -13,9 +13,9 @@ fn in_use(path: &Path) -> (Store, Run) {
     let mut run = empty_run("00c0ffee00", 5);
     store.begin_run(&run).unwrap();
     run.results.push(result("write_8192", Vec::new()));
-    store.begin_result(&run.id, 0, &run.results[0]).unwrap();
+    store.begin_result(&run.run_id, 0, &run.results[0]).unwrap();
     let repetition = numbered_repetition(1);
-    store.add_repetition(&run.id, 0, &repetition).unwrap();
+    store.add_repetition(&run.run_id, 0, &repetition).unwrap();
     run.results[0].repetitions.push(repetition);
     (store, run)
 }
@@ -61,7 +61,7 @@ fn a_write_into_a_file_without_its_name_is_an_error() {
         act(&folder);
         for _ in 0..2 {
             let error = store
-                .add_repetition(&run.id, 0, &numbered_repetition(2))
+                .add_repetition(&run.run_id, 0, &numbered_repetition(2))
                 .unwrap_err();
             assert!(
                 matches!(error.kind, StoreErrorKind::Moved),
@@ -88,9 +88,11 @@ fn a_store_that_was_moved_leaves_its_successor_alone() {
     let (mut successor, run) = in_use(&path);
     drop(store);
     let repetition = numbered_repetition(2);
-    successor.add_repetition(&run.id, 0, &repetition).unwrap();
+    successor
+        .add_repetition(&run.run_id, 0, &repetition)
+        .unwrap();
     drop(successor);
-    let loaded = Store::open(&path).unwrap().load_run(&run.id).unwrap();
+    let loaded = Store::open(&path).unwrap().load_run(&run.run_id).unwrap();
     assert_eq!(loaded.results[0].repetitions.len(), 2);
 }
 
@@ -102,9 +104,11 @@ fn a_link_to_a_store_is_a_name_too() {
     std::os::unix::fs::symlink(&real, &link).unwrap();
     let (mut store, run) = in_use(&link);
     let repetition = numbered_repetition(2);
-    store.add_repetition(&run.id, 0, &repetition).unwrap();
+    store.add_repetition(&run.run_id, 0, &repetition).unwrap();
     fs::remove_file(&link).unwrap();
-    let error = store.add_repetition(&run.id, 0, &repetition).unwrap_err();
+    let error = store
+        .add_repetition(&run.run_id, 0, &repetition)
+        .unwrap_err();
     assert!(matches!(error.kind, StoreErrorKind::Moved), "{error}");
 }
 
@@ -115,11 +119,11 @@ fn a_run_takes_the_place_of_its_beginning() {
     let (mut store, begun) = in_use(&path);
     let other = full_run("ffffffffff", 9, 2);
     store.insert_run(&other).unwrap();
-    let whole = full_run(&begun.id, 5, 1);
+    let whole = full_run(&begun.run_id, 5, 1);
     for _ in 0..2 {
         store.replace_run(&whole).unwrap();
-        assert_eq!(store.load_run(&whole.id).unwrap(), whole);
-        assert_eq!(store.load_run(&other.id).unwrap(), other);
+        assert_eq!(store.load_run(&whole.run_id).unwrap(), whole);
+        assert_eq!(store.load_run(&other.run_id).unwrap(), other);
         assert_eq!(store.list_runs().unwrap().len(), 2);
     }
 }

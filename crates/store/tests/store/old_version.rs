@@ -2,7 +2,7 @@
 //! since: its first one, and its last, whose runs do not keep experiments yet.
 
 use diskperf_store::Store;
-use diskperf_timeline::{Run, World};
+use diskperf_timeline::{MeasuredWorld, Run};
 use rusqlite::Connection;
 use tempfile::{TempDir, tempdir};
 
@@ -32,16 +32,16 @@ fn a_store_of_0_1_0_opens_and_has_its_runs() {
     let listed = store.list_runs().unwrap();
     let ids: Vec<_> = listed.iter().map(|run| run.id.as_str()).collect();
     assert_eq!(ids, ["5af1bee297", "011478f716"]);
-    assert_eq!(listed[0].world, World::Model);
+    assert_eq!(listed[0].world, MeasuredWorld::Model);
     assert_eq!(listed[1].label.as_deref(), Some("before"));
     assert_eq!(store.list_damaged_runs().unwrap(), []);
-    assert_eq!(store.resolve_run_id("last").unwrap(), runs[0].id);
+    assert_eq!(store.resolve_run_id("last").unwrap(), runs[0].run_id);
     for run in &runs {
-        run.check().unwrap();
-        assert_eq!(store.load_run(&run.id).unwrap(), *run);
+        run.check_run().unwrap();
+        assert_eq!(store.load_run(&run.run_id).unwrap(), *run);
         // It takes what is written today.
         store.replace_run(run).unwrap();
-        assert_eq!(store.load_run(&run.id).unwrap(), *run);
+        assert_eq!(store.load_run(&run.run_id).unwrap(), *run);
     }
     assert!(store.read_point("400f08c8c37bcff4").unwrap().is_some());
 }
@@ -55,10 +55,10 @@ fn a_store_whose_runs_keep_no_experiments_opens_and_has_its_runs() {
     assert_eq!(store.list_damaged_runs().unwrap(), []);
     for run in listed {
         let run = store.load_run(&run.id).unwrap();
-        run.check().unwrap();
+        run.check_run().unwrap();
         assert_eq!(run.experiment, None);
         assert_eq!(run.command_line[1], "run");
         store.replace_run(&run).unwrap();
-        assert_eq!(store.load_run(&run.id).unwrap(), run);
+        assert_eq!(store.load_run(&run.run_id).unwrap(), run);
     }
 }

@@ -95,11 +95,11 @@ fn a_store_that_may_only_be_read_is_read() {
     if let Some(path) = part() {
         let mut store = Store::open(&path).unwrap();
         assert_eq!(store.list_runs().unwrap().len(), 1);
-        assert_eq!(store.load_run(&run.id).unwrap(), run);
+        assert_eq!(store.load_run(&run.run_id).unwrap(), run);
         assert!(store.list_workspaces().unwrap().is_empty());
         for outcome in [
             store.begin_run(&empty_run("aa", 0)),
-            store.add_repetition(&run.id, 0, &numbered_repetition(1)),
+            store.add_repetition(&run.run_id, 0, &numbered_repetition(1)),
             store.note_workspace(&path, None),
         ] {
             let error = outcome.unwrap_err();

@@ -297,19 +297,23 @@ fn a_bad_row_takes_no_other_with_it() {
             .into_iter()
             .map(|run| run.id)
             .collect();
-        assert_eq!(listed, [good.id.as_str()], "{damage}");
+        assert_eq!(listed, [good.run_id.as_str()], "{damage}");
         let [damaged] = &store.list_damaged_runs().unwrap()[..] else {
             panic!("{damage}");
         };
         assert!(damaged.problem.contains(problem), "{damage}: {damaged:?}");
         assert!(damaged.id.chars().count() <= 64, "{damage}");
-        assert_eq!(store.resolve_run_id("last").unwrap(), good.id, "{damage}");
         assert_eq!(
-            store.resolve_run_id(&good.id[..4]).unwrap(),
-            good.id,
+            store.resolve_run_id("last").unwrap(),
+            good.run_id,
             "{damage}"
         );
-        assert_eq!(store.load_run(&good.id).unwrap(), good, "{damage}");
+        assert_eq!(
+            store.resolve_run_id(&good.run_id[..4]).unwrap(),
+            good.run_id,
+            "{damage}"
+        );
+        assert_eq!(store.load_run(&good.run_id).unwrap(), good, "{damage}");
         // As the command line tells the user to.
         Connection::open(&path)
             .unwrap()
@@ -351,7 +355,7 @@ fn columns_of_other_types_are_damage_of_their_row() {
         let (whole, damaged) = (whole.len(), store.list_damaged_runs().unwrap().len());
         assert_eq!(whole + damaged, 2, "{column} = {value}");
         assert_eq!(
-            store.load_run(&good.id).unwrap(),
+            store.load_run(&good.run_id).unwrap(),
             good,
             "{column} = {value}"
         );
@@ -402,7 +406,7 @@ fn documents_that_are_none_are_refused_by_their_run() {
     ] {
         let (_folder, path, run) = store_with_a_run();
         Connection::open(&path).unwrap().execute_batch(&damage).unwrap();
-        let error = Store::open(&path).unwrap().load_run(&run.id).unwrap_err();
+        let error = Store::open(&path).unwrap().load_run(&run.run_id).unwrap_err();
         assert!(
             matches!(error.kind, StoreErrorKind::Malformed { .. }),
             "{damage}: {error}"
@@ -428,7 +432,7 @@ fn what_a_schema_does_by_itself_is_not_done() {
     let mut store = Store::open(&path).unwrap();
     store.begin_run(&empty_run("ffffffffff", 9)).unwrap();
     assert_eq!(store.list_runs().unwrap().len(), 2);
-    assert_eq!(store.load_run(&run.id).unwrap(), run);
+    assert_eq!(store.load_run(&run.run_id).unwrap(), run);
     assert!(store.list_workspaces().is_err());
 }
 
@@ -446,8 +450,8 @@ fn a_locked_store_is_given_up_after_the_wait() {
         let holder = Connection::open(&path).unwrap();
         holder.execute_batch(lock).unwrap();
         let outcome = Store::open_with_lock_wait(&path, wait).and_then(|mut store| {
-            assert_eq!(store.load_run(&run.id)?, run, "a reader does not wait");
-            assert_eq!(store.resolve_run_id("last")?, run.id);
+            assert_eq!(store.load_run(&run.run_id)?, run, "a reader does not wait");
+            assert_eq!(store.resolve_run_id("last")?, run.run_id);
             assert!(opens, "{lock}");
             store.begin_run(&empty_run("aa", 0))
         });

@@ -2,7 +2,7 @@
 
 use crate::samples::{Random, empty_run, full_run, numbered_repetition, repetition, result};
 use diskperf_store::{Store, StoreErrorKind};
-use diskperf_timeline::{ProgramResult, Repetition, Run, RunState, World};
+use diskperf_timeline::{MeasuredWorld, ProgramResult, Repetition, Run, RunState};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use tempfile::tempdir;
@@ -70,9 +70,9 @@ fn a_whole_run_comes_back_as_it_was() {
         let mut run = full_run(&format!("{i:010x}"), i, 7 + i);
         run.state = state;
         run.world = if i % 2 == 0 {
-            World::Model
+            MeasuredWorld::Model
         } else {
-            World::Host
+            MeasuredWorld::Host
         };
         store.insert_run(&run).unwrap();
         runs.push(run);
@@ -80,15 +80,15 @@ fn a_whole_run_comes_back_as_it_was() {
     drop(store);
     let store = Store::open(&path).unwrap();
     for run in &runs {
-        assert_eq!(store.load_run(&run.id).unwrap(), *run);
+        assert_eq!(store.load_run(&run.run_id).unwrap(), *run);
     }
     for (heading, run) in store.list_runs().unwrap().iter().zip(runs.iter().rev()) {
-        assert_eq!(heading.id, run.id);
+        assert_eq!(heading.id, run.run_id);
         assert_eq!(heading.started_unix_ms, run.started_unix_ms);
-        assert_eq!(heading.suite, run.suite);
-        assert_eq!(heading.target, run.target);
+        assert_eq!(heading.suite, run.suite_name);
+        assert_eq!(heading.target, run.target_label);
         assert_eq!(heading.world, run.world);
-        assert_eq!(heading.label, run.label);
+        assert_eq!(heading.label, run.user_label);
         assert_eq!(heading.state, run.state);
         assert_eq!((heading.result_count, heading.repetition_count), (3, 4));
     }
@@ -106,28 +106,30 @@ fn a_run_stored_piece_by_piece_equals_the_whole() {
         ..whole.clone()
     };
     store.begin_run(&begun).unwrap();
-    assert_eq!(store.load_run(&whole.id).unwrap().results, []);
+    assert_eq!(store.load_run(&whole.run_id).unwrap().results, []);
     for (ordinal, result) in (0..).zip(&whole.results) {
         let begun = ProgramResult {
             program: "to be replaced".to_owned(),
             notes: Vec::new(),
             ..result.clone()
         };
-        store.begin_result(&whole.id, ordinal, &begun).unwrap();
+        store.begin_result(&whole.run_id, ordinal, &begun).unwrap();
         for repetition in &result.repetitions {
             // Which of them do not count is known when all are there.
             let counted = Repetition {
-                discarded: false,
+                is_discarded: false,
                 ..repetition.clone()
             };
-            store.add_repetition(&whole.id, ordinal, &counted).unwrap();
+            store
+                .add_repetition(&whole.run_id, ordinal, &counted)
+                .unwrap();
         }
-        store.update_result(&whole.id, ordinal, result).unwrap();
+        store.update_result(&whole.run_id, ordinal, result).unwrap();
     }
     store
-        .finish_run(&whole.id, &whole.state, &whole.notes)
+        .finish_run(&whole.run_id, &whole.state, &whole.notes)
         .unwrap();
-    assert_eq!(store.load_run(&whole.id).unwrap(), whole);
+    assert_eq!(store.load_run(&whole.run_id).unwrap(), whole);
     drop(store);
 
     let mut copy = Store::open(&folder.path().join("copy.sqlite")).unwrap();
@@ -144,7 +146,7 @@ fn the_columns_answer_the_shell() {
     let path = folder.path().join("runs.sqlite");
     let mut run = full_run("00c0ffee00", 5, 1);
     run.state = RunState::Failed("EIO".to_owned());
-    run.target = "/var/tmp".to_owned();
+    run.target_label = "/var/tmp".to_owned();
     run.results.truncate(1);
     run.results[0].size_bytes = u64::MAX;
     run.results[0].repetitions = vec![numbered_repetition(512 * 1024)];
@@ -232,15 +234,15 @@ fn what_is_not_there_or_there_already_is_refused() {
             "no run `00c0ffee`",
         ),
         (
-            store.begin_result(&run.id, 2, program),
+            store.begin_result(&run.run_id, 2, program),
             "already has result 2 of run `00c0ffee00`",
         ),
         (
-            store.update_result(&run.id, 3, program),
+            store.update_result(&run.run_id, 3, program),
             "no result 3 of run `00c0ffee00`",
         ),
         (
-            store.add_repetition(&run.id, 3, repetition),
+            store.add_repetition(&run.run_id, 3, repetition),
             "no result 3 of run `00c0ffee00`",
         ),
         (
@@ -254,7 +256,7 @@ fn what_is_not_there_or_there_already_is_refused() {
         assert!(error.contains("runs.sqlite"), "{error}");
     }
     assert_eq!(store.list_runs().unwrap().len(), 1);
-    assert_eq!(store.load_run(&run.id).unwrap(), run);
+    assert_eq!(store.load_run(&run.run_id).unwrap(), run);
 }
 
 #[test]
@@ -304,7 +306,7 @@ fn a_store_of_version_1_is_brought_forward_with_its_runs() {
     drop(connection);
 
     let mut store = Store::open(&path).unwrap();
-    assert_eq!(store.load_run(&run.id).unwrap(), run);
+    assert_eq!(store.load_run(&run.run_id).unwrap(), run);
     store.note_workspace(&path, Some("ext4 1f")).unwrap();
     assert_eq!(store.list_workspaces().unwrap()[0].path, path);
     assert_eq!(shell(&path, "PRAGMA user_version"), ["5"]);
@@ -363,7 +365,10 @@ fn special_names_of_sqlite_are_ordinary_files() {
         let run = full_run("00c0ffee00", 5, 1);
         Store::open(&path).unwrap().insert_run(&run).unwrap();
         assert!(path.is_file(), "{name}");
-        assert_eq!(Store::open(&path).unwrap().load_run(&run.id).unwrap(), run);
+        assert_eq!(
+            Store::open(&path).unwrap().load_run(&run.run_id).unwrap(),
+            run
+        );
     }
     assert!(matches!(
         Store::open(Path::new("")).unwrap_err().kind,

@@ -1,11 +1,11 @@
 //! Runs to store, and a source of random numbers that a seed repeats.
 
 use diskperf_timeline::{
-    Arm, Block, CacheMode, ControllerCache, Device, DeviceTraffic, Engine, Environment, Experiment,
-    Filesystem, FlashTraffic, Histogram, Interference, Interleaved, Ledger, LoadMeasure,
-    MediaCache, Nanoseconds, OperationMeasure, Overhead, Place, ProgramResult, Protocol,
-    Repetition, Residency, Run, RunState, SeriesPoint, Setting, Statistic, SteadyRule, Verified,
-    WorkerFailure, WorkerMeasure, World,
+    CacheMode, ComparisonVariant, ControllerCache, Device, DeviceTraffic, Engine, Environment,
+    Experiment, Filesystem, FlashTraffic, Histogram, Interference, InterleavedBlock,
+    InterleavedRun, Ledger, LoadMeasure, MeasuredWorld, MediaCache, Nanoseconds, OperationMeasure,
+    Overhead, ProgramResult, Protocol, Repetition, Residency, Run, RunState, SeriesPoint, Setting,
+    SteadyRule, SummaryStatistic, TargetDescription, VerifiedBlocks, WorkerFailure, WorkerMeasure,
 };
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -36,12 +36,12 @@ impl Random {
 /// A run with nothing measured yet.
 pub(crate) fn empty_run(id: &str, started_unix_ms: u64) -> Run {
     Run {
-        id: id.to_owned(),
-        version: "0.1.0".to_owned(),
-        suite: "ffs83".to_owned(),
-        target: "/var/tmp + /mnt/données \"two\"\n".to_owned(),
-        world: World::Host,
-        label: None,
+        run_id: id.to_owned(),
+        program_version: "0.1.0".to_owned(),
+        suite_name: "ffs83".to_owned(),
+        target_label: "/var/tmp + /mnt/données \"two\"\n".to_owned(),
+        world: MeasuredWorld::Host,
+        user_label: None,
         seed: u64::MAX,
         started_unix_ms,
         command_line: vec!["diskperf".to_owned(), "run".to_owned(), String::new()],
@@ -51,19 +51,19 @@ pub(crate) fn empty_run(id: &str, started_unix_ms: u64) -> Run {
             seed: u64::MAX,
             ..Experiment::default()
         }),
-        interleaved: Some(Interleaved {
-            partner: "0123456789".to_owned(),
-            arm: Arm::B,
+        interleaved: Some(InterleavedRun {
+            partner_run_id: "0123456789".to_owned(),
+            variant: ComparisonVariant::B,
             seed: u64::MAX,
-            places_differ: true,
-            min_effect: Some(0.05),
-            before: None,
+            targets_differ: true,
+            effect_min: Some(0.05),
+            ordered_after: None,
         }),
-        cache: CacheMode::Cold,
-        dropped_all_caches: false,
+        cache_mode: CacheMode::Cold,
+        drops_all_caches: false,
         state: RunState::Running,
         environment: Environment::default(),
-        model: None,
+        model_information: None,
         overhead: None,
         results: Vec::new(),
         notes: Vec::new(),
@@ -78,17 +78,17 @@ pub(crate) fn result(program: &str, repetitions: Vec<Repetition>) -> ProgramResu
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into(),
         distinguishing: vec!["layer".to_owned()],
-        row: 3,
-        drives: 2,
-        filesystem: "ext4/4096".to_owned(),
+        table_row: 3,
+        drive_count: 2,
+        filesystem_type: "ext4/4096".to_owned(),
         size_bytes: 1 << 30,
-        cache: CacheMode::Warm,
+        cache_mode: CacheMode::Warm,
         protocol: Protocol {
-            repetitions: 10,
-            discarded: 1,
-            statistic: Statistic::Median,
+            repetition_count: 10,
+            discarded_count: 1,
+            statistic: SummaryStatistic::Median,
             stop_below_share: Some(0.1 + 0.2),
-            steady: Some(SteadyRule::SNIA),
+            steady_rule: Some(SteadyRule::SNIA_RULE),
         },
         repetitions,
         notes: vec!["the generator was the limit".to_owned()],
@@ -99,60 +99,60 @@ pub(crate) fn result(program: &str, repetitions: Vec<Repetition>) -> ProgramResu
 pub(crate) fn repetition(random: &mut Random) -> Repetition {
     let workers = (0..2).map(|drive| worker(drive, random)).collect();
     Repetition {
-        discarded: random.below(2) == 0,
+        is_discarded: random.below(2) == 0,
         workers,
         residency: Some(Residency {
             file_bytes: 1 << 30,
-            before_bytes: 0,
-            after_bytes: random.below(1 << 30),
+            resident_before_bytes: 0,
+            resident_after_bytes: random.below(1 << 30),
         }),
         devices: vec![DeviceTraffic {
-            device: "vda".to_owned(),
+            device_name: "vda".to_owned(),
             read_bytes: random.below(1 << 40),
             written_bytes: random.below(1 << 40),
             busy_ms: random.below(1000),
             ..DeviceTraffic::default()
         }],
         controller_caches: vec![ControllerCache {
-            controller: 1,
-            class: "raw".to_owned(),
-            reads: 1 << 40,
-            hits: random.below(1 << 40),
-            sectors: 1 << 40,
-            sectors_held: random.below(1 << 40),
+            controller_index: 1,
+            request_class: "raw".to_owned(),
+            read_count: 1 << 40,
+            hit_count: random.below(1 << 40),
+            read_sectors: 1 << 40,
+            cached_read_sectors: random.below(1 << 40),
         }],
         media_caches: vec![MediaCache {
-            drive: 1,
+            drive_index: 1,
             used_bytes: random.below(1 << 30),
-            room_bytes: 1 << 30,
-            extents: random.below(1 << 20),
-            most_extents: 1 << 20,
+            capacity_bytes: 1 << 30,
+            extent_count: random.below(1 << 20),
+            extent_count_max: 1 << 20,
             cached_bytes: random.below(1 << 40),
             streamed_bytes: random.below(1 << 40),
             cleaned_bytes: random.below(1 << 40),
-            past_cache_bytes: random.below(1 << 40),
-            bands_cleaned: random.below(1 << 20),
-            cleaning: Nanoseconds(random.below(1 << 40)),
+            direct_write_bytes: random.below(1 << 40),
+            cleaned_band_count: random.below(1 << 20),
+            cleaning_time: Nanoseconds(random.below(1 << 40)),
         }],
-        flash: vec![FlashTraffic {
-            drive: 1,
+        flash_traffic: vec![FlashTraffic {
+            drive_index: 1,
             host_units: random.below(1 << 40),
             collection_units: random.below(1 << 40),
             folding_units: 1,
-            levelling_units: 2,
+            wear_levelling_units: 2,
             map_units: 3,
             padding_units: 4,
-            erases: 5,
-            suspensions: 6,
+            erase_count: 5,
+            suspension_count: 6,
             past_cache_units: 7,
             unwritten_read_units: 8,
         }],
-        block: Some(Block {
-            number: u32::MAX,
-            second: true,
-            after_verdict: true,
+        interleaved_block: Some(InterleavedBlock {
+            block_number: u32::MAX,
+            is_second_run: true,
+            is_after_verdict: true,
         }),
-        interference: vec![Interference::OtherIo {
+        interference: vec![Interference::ForeignIo {
             device: "vda".to_owned(),
             read_bytes: 0,
             written_bytes: random.below(1 << 40),
@@ -170,38 +170,38 @@ fn worker(drive: u32, random: &mut Random) -> WorkerMeasure {
     };
     let (read_latency, write_latency) = (latency(), latency());
     WorkerMeasure {
-        drive,
-        started: Nanoseconds(random.below(1_000_000)),
-        elapsed: Nanoseconds(1 + random.below(1 << 40)),
-        durable: Some(Nanoseconds((1 << 40) + random.below(1 << 40))),
-        cpu: Nanoseconds(random.below(1 << 40)),
-        cpu_wait: Some(Nanoseconds(random.below(1 << 30))),
-        user: Nanoseconds(random.below(1 << 39)),
-        system: Nanoseconds(random.below(1 << 39)),
+        drive_index: drive,
+        start_time: Nanoseconds(random.below(1_000_000)),
+        elapsed_time: Nanoseconds(1 + random.below(1 << 40)),
+        durable_time: Some(Nanoseconds((1 << 40) + random.below(1 << 40))),
+        cpu_time: Nanoseconds(random.below(1 << 40)),
+        cpu_wait_time: Some(Nanoseconds(random.below(1 << 30))),
+        user_cpu_time: Nanoseconds(random.below(1 << 39)),
+        system_cpu_time: Nanoseconds(random.below(1 << 39)),
         payload_bytes: 1 << 30,
         read_bytes: 0,
         written_bytes: 1 << 30,
-        calls: 1 << 17,
-        metadata_calls: 1,
-        voluntary_switches: random.below(1 << 20),
-        involuntary_switches: 2,
-        minor_faults: 3,
-        major_faults: 4,
+        call_count: 1 << 17,
+        metadata_call_count: 1,
+        voluntary_switch_count: random.below(1 << 20),
+        involuntary_switch_count: 2,
+        minor_fault_count: 3,
+        major_fault_count: 4,
         storage_read_bytes: None,
         read_latency,
         write_latency,
         ledger: Ledger::default(),
-        load: Some(load(random)),
-        failure: Some(WorkerFailure {
+        load_measure: Some(load(random)),
+        worker_failure: Some(WorkerFailure {
             errno: 28,
             message: "write a: no space left on device (ENOSPC)".to_owned(),
         }),
-        verified: Some(Verified {
-            kind: "crc32c".to_owned(),
+        verified_blocks: Some(VerifiedBlocks {
+            verification_kind: "crc32c".to_owned(),
             written_bytes: 1 << 30,
-            blocks: 1 << 17,
-            bytes: 1 << 30,
-            ..Verified::default()
+            block_count: 1 << 17,
+            verified_bytes: 1 << 30,
+            ..VerifiedBlocks::default()
         }),
     }
 }
@@ -214,28 +214,28 @@ fn load(random: &mut Random) -> LoadMeasure {
     };
     let mut operation = |bytes| OperationMeasure {
         bytes,
-        response: latencies(500),
-        submit: latencies(500),
-        completion: latencies(500),
-        span: Nanoseconds(bytes >> 10),
+        response_times: latencies(500),
+        submit_call_times: latencies(500),
+        completion_times: latencies(500),
+        elapsed_span: Nanoseconds(bytes >> 10),
     };
     LoadMeasure {
         engine: Engine::Threads,
-        depth: 32,
+        queue_depth: 32,
         read: operation(1 << 40),
         commit: operation(0),
         unlink: operation(1 << 20),
-        lag: Some(latencies(500)),
-        unfinished: 3,
-        series: (0..3)
+        arrival_lag: Some(latencies(500)),
+        unfinished_count: 3,
+        time_series: (0..3)
             .map(|reads| SeriesPoint {
-                reads,
+                read_count: reads,
                 read_bytes: reads << 12,
-                response: latencies(reads),
+                response_times: latencies(reads),
                 ..SeriesPoint::default()
             })
             .collect(),
-        interval: Nanoseconds(1_000_000_000),
+        series_interval: Nanoseconds(1_000_000_000),
         ..LoadMeasure::default()
     }
 }
@@ -244,7 +244,7 @@ fn load(random: &mut Random) -> LoadMeasure {
 pub(crate) fn numbered_repetition(payload_bytes: u64) -> Repetition {
     Repetition {
         workers: vec![WorkerMeasure {
-            elapsed: Nanoseconds::from_millis(500),
+            elapsed_time: Nanoseconds::from_millis(500),
             payload_bytes,
             ..WorkerMeasure::default()
         }],
@@ -264,8 +264,8 @@ pub(crate) fn full_run(id: &str, started_unix_ms: u64, seed: u64) -> Run {
         })
         .collect();
     Run {
-        label: Some("before the new firmware".to_owned()),
-        dropped_all_caches: true,
+        user_label: Some("before the new firmware".to_owned()),
+        drops_all_caches: true,
         state: RunState::Finished,
         environment: environment(),
         overhead: Some(Overhead {
@@ -280,23 +280,23 @@ pub(crate) fn full_run(id: &str, started_unix_ms: u64, seed: u64) -> Run {
 
 fn environment() -> Environment {
     Environment {
-        kernel: "Linux 6.1.0".to_owned(),
+        kernel_version: "Linux 6.1.0".to_owned(),
         cpu_model: "Z80 @ 4.00MHz".to_owned(),
-        cpus: 2,
+        cpu_count: 2,
         memory_bytes: 1 << 36,
         load_average: 0.07,
         call_clock: "tsc".to_owned(),
-        places: vec![Place {
+        places: vec![TargetDescription {
             path: "/var/tmp".to_owned(),
             filesystem: Some(Filesystem {
-                kind: "ext4".to_owned(),
+                filesystem_type: "ext4".to_owned(),
                 mount_options: "rw,relatime".to_owned(),
                 block_bytes: 4096,
                 ..Filesystem::default()
             }),
             devices: vec![Device {
                 name: "vda".to_owned(),
-                rotational: Some(false),
+                is_rotational: Some(false),
                 ..Device::default()
             }],
         }],

@@ -74,13 +74,13 @@ fn a_log_of_another_user_deletes_no_run() {
     store.insert_run(&run).unwrap();
     drop(store);
     let log = shared.beside("-wal");
-    fs::write(&log, log_that_deletes(&shared.store(), &run.id)).unwrap();
+    fs::write(&log, log_that_deletes(&shared.store(), &run.run_id)).unwrap();
     lchown(&log, Some(NOBODY), Some(NOBODY)).unwrap();
     expect_refused(&shared, "-wal", "a log that deletes a run");
 
     fs::remove_file(&log).unwrap();
     let store = Store::open(&shared.store()).unwrap();
-    assert_eq!(store.load_run(&run.id).unwrap(), run);
+    assert_eq!(store.load_run(&run.run_id).unwrap(), run);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 /// Writes the parts of a line to standard error, without waiting. Signal handlers may call it
 /// (signal-safety(7)), since it uses only poll(2) and write(2). An unread pipe must not delay the
 /// end of a run, so parts that do not fit are dropped.
-pub fn answer(parts: &[&str]) {
+pub fn write_answer(parts: &[&str]) {
     let stderr = io::stderr();
     let mut waiting = [PollFd::new(&stderr, PollFlags::OUT)];
     let is_ready = poll(&mut waiting, Some(&Timespec::default())).is_ok_and(|ready| ready > 0);

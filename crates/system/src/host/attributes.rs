@@ -1,37 +1,37 @@
 //! Calls that change owner, mode and times of files in the worker's directories.
 
-use super::worker::Host;
-use crate::{Call, File, Result};
+use super::worker::HostWorker;
+use crate::{CallKind, File, Result};
 use rustix::fs::{AtFlags, Mode, Timespec, Timestamps, UTIME_NOW};
 
-impl Host {
+impl HostWorker {
     pub(crate) fn fchown(&mut self, file: File) -> Result<()> {
-        self.in_file(Call::Fchown, file, |descriptor| {
+        self.call_on_file(CallKind::Fchown, file, |descriptor| {
             rustix::fs::fchown(descriptor, None, None)
         })
     }
 
     pub(crate) fn fchmod(&mut self, file: File, mode: u32) -> Result<()> {
-        self.in_file(Call::Fchmod, file, |descriptor| {
+        self.call_on_file(CallKind::Fchmod, file, |descriptor| {
             rustix::fs::fchmod(descriptor, Mode::from_raw_mode(mode))
         })
     }
 
     pub(crate) fn chown(&mut self, path: &str) -> Result<()> {
-        self.call_in_directory(Call::Chown, path, |directory, name| {
+        self.call_in_directory(CallKind::Chown, path, |directory, name| {
             rustix::fs::chownat(directory, name, None, None, AtFlags::empty())
         })
     }
 
     pub(crate) fn chmod(&mut self, path: &str, mode: u32) -> Result<()> {
-        self.call_in_directory(Call::Chmod, path, |directory, name| {
+        self.call_in_directory(CallKind::Chmod, path, |directory, name| {
             let mode = Mode::from_raw_mode(mode);
             rustix::fs::chmodat(directory, name, mode, AtFlags::empty())
         })
     }
 
     pub(crate) fn utimes(&mut self, path: &str) -> Result<()> {
-        self.call_in_directory(Call::Utimes, path, |directory, name| {
+        self.call_in_directory(CallKind::Utimes, path, |directory, name| {
             let now = Timespec {
                 tv_sec: 0,
                 tv_nsec: UTIME_NOW,

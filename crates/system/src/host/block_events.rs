@@ -18,13 +18,13 @@ mod stream;
 mod threads;
 
 #[doc(hidden)]
-pub use stream::paged;
-pub use stream::{BlockStream, Listened, POLL_EVERY};
+pub use stream::parse_pages;
+pub use stream::{BlockRequestStream, POLL_INTERVAL, RecordedDisk};
 
 use super::device::{BlockDevice, DeviceNumber};
 use diskperf_timeline::BlockTrace;
-use diskperf_timeline::block::{BlockRequest, Switch, TimedPart};
-use instance::{DEFAULT_INSTANCES_PATH, Instance, Tracefs};
+use diskperf_timeline::block::{BlockRequest, ThreadSwitch, TimedPart};
+use instance::{DEFAULT_INSTANCES_PATH, Tracefs, TracefsInstance};
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsString};
 use std::io;
@@ -40,16 +40,16 @@ pub enum BlockEventsError {
     /// No block device underneath: the file system is in memory, on a network, or stacked on
     /// others.
     #[error("no block device is underneath")]
-    NoDevice,
+    NoBlockDevice,
     /// Device without a request queue: the processor completes its requests immediately.
     #[error("{0} has no request queue")]
-    NoQueue(String),
+    NoRequestQueue(String),
     /// Tracefs is unavailable: not compiled in, or locked down.
     #[error("this kernel has no usable tracefs: {0}")]
     NoTracefs(io::Error),
     /// Tracefs file that is missing or rejects a value.
     #[error("tracefs file {file}: {source}")]
-    Tracefs {
+    TracefsAccess {
         /// Path or name of the tracefs file.
         file: String,
         /// Error that the operating system returned.
@@ -77,74 +77,74 @@ fn processor_buffer_kib() -> usize {
 
 /// Recorder of the events of some disks and of the workers that request it.
 #[derive(Debug)]
-pub struct BlockEvents {
-    instance: Instance,
+pub struct BlockEventRecorder {
+    tracefs_instance: TracefsInstance,
     /// Disk index by device number, for the disks and their partitions. A bio carries the
     /// partition's number before it reaches the queue.
     device_indices: BTreeMap<DeviceNumber, u32>,
-    devices: Vec<String>,
+    device_names: Vec<String>,
     /// Common name of the workers' threads, which the event filters match.
     thread_name: String,
 }
 
-impl BlockEvents {
+impl BlockEventRecorder {
     /// Prepares a recording of these disks' events.
     ///
     /// # Errors
     ///
     /// The user is not root, there are no disks, or the kernel offers no events.
-    pub fn of(disks: &[BlockDevice]) -> Result<Self, BlockEventsError> {
+    pub fn record_disks(disks: &[BlockDevice]) -> Result<Self, BlockEventsError> {
         if !super::is_root() {
             return Err(BlockEventsError::NotRoot);
         }
         if disks.is_empty() {
-            return Err(BlockEventsError::NoDevice);
+            return Err(BlockEventsError::NoBlockDevice);
         }
         let mut numbers = BTreeMap::new();
         for (place, disk) in disks.iter().enumerate() {
-            if !disk.sysfs().join("mq").exists() {
-                return Err(BlockEventsError::NoQueue(disk.name().to_owned()));
+            if !disk.sysfs_path().join("mq").exists() {
+                return Err(BlockEventsError::NoRequestQueue(disk.name().to_owned()));
             }
-            let partitions = disk.partitions().unwrap_or_default();
+            let partitions = disk.list_partitions().unwrap_or_default();
             for device in partitions.iter().chain([disk]) {
-                numbers.insert(device.number(), place as u32);
+                numbers.insert(device.device_number(), place as u32);
             }
         }
-        let tracefs = Tracefs::open().map_err(BlockEventsError::NoTracefs)?;
+        let tracefs = Tracefs::open_tracefs().map_err(BlockEventsError::NoTracefs)?;
         for name in tracefs.abandoned_names() {
-            let _ = tracefs.remove(&name);
+            let _ = tracefs.remove_instance(&name);
         }
         let events = Self {
-            instance: tracefs.make_instance()?,
+            tracefs_instance: tracefs.make_instance()?,
             device_indices: numbers,
-            devices: disks.iter().map(|disk| disk.name().to_owned()).collect(),
+            device_names: disks.iter().map(|disk| disk.name().to_owned()).collect(),
             // At most 15 letters, of which a number takes 7.
             thread_name: format!("dpio-{}", std::process::id()),
         };
-        events.select_events()?;
+        events.enable_events()?;
         Ok(events)
     }
 
     /// Selects the events to record. Recording itself stays off.
-    fn select_events(&self) -> Result<(), BlockEventsError> {
-        let instance = &self.instance;
-        instance.write("tracing_on", "0")?;
-        instance.write("trace_clock", "mono")?;
-        instance.write("buffer_size_kb", &processor_buffer_kib().to_string())?;
+    fn enable_events(&self) -> Result<(), BlockEventsError> {
+        let instance = &self.tracefs_instance;
+        instance.write_file("tracing_on", "0")?;
+        instance.write_file("trace_clock", "mono")?;
+        instance.write_file("buffer_size_kb", &processor_buffer_kib().to_string())?;
         let dev = |number: &DeviceNumber| {
             // The kernel's own number has 20 bits for the minor one.
             format!("dev == {}", (number.major << 20) | number.minor)
         };
         let devices: Vec<String> = self.device_indices.keys().map(dev).collect();
         for event in DEVICE_EVENTS {
-            instance.enable(event, &devices.join(" || "))?;
+            instance.enable_event(event, &devices.join(" || "))?;
         }
         let name = &self.thread_name;
         let switched = format!("prev_comm == \"{name}\" || next_comm == \"{name}\"");
-        instance.enable("sched/sched_switch", &switched)?;
+        instance.enable_event("sched/sched_switch", &switched)?;
         let of_ours = format!("comm == \"{name}\"");
-        instance.enable("sched/sched_waking", &of_ours)?;
-        instance.enable("sched/sched_stat_runtime", &of_ours)
+        instance.enable_event("sched/sched_waking", &of_ours)?;
+        instance.enable_event("sched/sched_stat_runtime", &of_ours)
     }
 
     /// Removes the event buffer. Dropping the recorder removes it too, without reporting errors.
@@ -152,13 +152,13 @@ impl BlockEvents {
     /// # Errors
     ///
     /// The buffer cannot be removed; `diskperf clean` finds it later.
-    pub fn close(self) -> Result<(), BlockEventsError> {
-        self.instance.remove()
+    pub fn remove_instance(self) -> Result<(), BlockEventsError> {
+        self.tracefs_instance.remove_instance()
     }
 
     /// Returns the names of the recorded disks.
-    pub fn devices(&self) -> &[String] {
-        &self.devices
+    pub fn device_names(&self) -> &[String] {
+        &self.device_names
     }
 
     /// Includes the scheduler events of the calling thread in the recording, and returns the
@@ -167,7 +167,7 @@ impl BlockEvents {
     /// # Errors
     ///
     /// The kernel refuses to rename the thread.
-    pub fn watch_this_thread(&self) -> io::Result<u32> {
+    pub fn register_this_thread(&self) -> io::Result<u32> {
         let name = CString::new(self.thread_name.clone()).map_err(io::Error::other)?;
         rustix::thread::set_name(&name)?;
         Ok(rustix::thread::gettid().as_raw_nonzero().get() as u32)
@@ -178,9 +178,9 @@ impl BlockEvents {
     /// # Errors
     ///
     /// Errors of tracefs.
-    pub fn begin(&self) -> Result<(), BlockEventsError> {
-        self.instance.write("trace", "")?;
-        self.instance.write("tracing_on", "1")
+    pub fn begin_recording(&self) -> Result<(), BlockEventsError> {
+        self.tracefs_instance.write_file("trace", "")?;
+        self.tracefs_instance.write_file("tracing_on", "1")
     }
 
     /// Ends the recording and returns its block trace, with the given timed parts of the workers.
@@ -188,24 +188,24 @@ impl BlockEvents {
     /// # Errors
     ///
     /// Errors of tracefs, and a malformed event line.
-    pub fn end(&self, workers: Vec<TimedPart>) -> Result<BlockTrace, BlockEventsError> {
-        self.instance.write("tracing_on", "0")?;
-        let lost_events = self.instance.lost_events()?;
+    pub fn end_recording(&self, workers: Vec<TimedPart>) -> Result<BlockTrace, BlockEventsError> {
+        self.tracefs_instance.write_file("tracing_on", "0")?;
+        let lost_events = self.tracefs_instance.lost_event_count()?;
         let text = match lost_events {
-            0 => self.instance.read("trace")?,
+            0 => self.tracefs_instance.read_file("trace")?,
             _ => Vec::new(),
         };
-        let told = told(&text, &self.device_indices, &self.thread_name);
-        let (requests, switches) = told.map_err(|error| BlockEventsError::Tracefs {
+        let told = parse_recorded_events(&text, &self.device_indices, &self.thread_name);
+        let (requests, switches) = told.map_err(|error| BlockEventsError::TracefsAccess {
             file: "trace".to_owned(),
             source: error,
         })?;
         Ok(BlockTrace {
-            devices: self.devices.clone(),
+            devices: self.device_names.clone(),
             requests,
-            workers,
-            switches,
-            lost_events,
+            timed_parts: workers,
+            thread_switches: switches,
+            lost_event_count: lost_events,
         })
     }
 }
@@ -217,25 +217,25 @@ impl BlockEvents {
 ///
 /// A line is malformed.
 #[doc(hidden)]
-pub fn told(
+pub fn parse_recorded_events(
     text: &[u8],
     numbers: &BTreeMap<DeviceNumber, u32>,
     threads: &str,
-) -> io::Result<(Vec<BlockRequest>, Vec<Switch>)> {
+) -> io::Result<(Vec<BlockRequest>, Vec<ThreadSwitch>)> {
     let mut thread_switches = threads::ThreadSwitches::default();
     let mut requests = requests::RequestTracker::default();
     for line in text.split(|byte| *byte == b'\n') {
-        match lines::parse(line, threads)? {
+        match lines::parse_line(line, threads)? {
             None => {}
-            Some(lines::Line::Switches(all)) => {
+            Some(lines::TraceLine::ThreadSwitches(all)) => {
                 all.into_iter()
                     .flatten()
                     .for_each(|one| thread_switches.add_switch(one));
             }
-            Some(lines::Line::CpuCharge(charge)) => thread_switches.add_cpu_charge(&charge),
-            Some(lines::Line::Block(event)) => {
+            Some(lines::TraceLine::CpuCharge(charge)) => thread_switches.add_cpu_charge(&charge),
+            Some(lines::TraceLine::BlockLayerEvent(event)) => {
                 if let Some(place) = numbers.get(&event.device) {
-                    requests.process(*place, &event);
+                    requests.process_event(*place, &event);
                 }
             }
         }
@@ -246,13 +246,13 @@ pub fn told(
 /// Tracefs instance whose owner no longer runs.
 pub struct AbandonedInstance {
     tracefs: Arc<Tracefs>,
-    name: OsString,
+    instance_name: OsString,
 }
 
 impl AbandonedInstance {
     /// Returns the usual path of the instance, where tracefs is mounted in the usual place.
     pub fn path(&self) -> PathBuf {
-        Path::new(DEFAULT_INSTANCES_PATH).join(&self.name)
+        Path::new(DEFAULT_INSTANCES_PATH).join(&self.instance_name)
     }
 
     /// Removes the abandoned instance.
@@ -261,17 +261,17 @@ impl AbandonedInstance {
     ///
     /// The instance is in use.
     pub fn remove(self) -> io::Result<()> {
-        self.tracefs.remove(&self.name)
+        self.tracefs.remove_instance(&self.instance_name)
     }
 }
 
 /// Returns the instances whose owners no longer run; none without tracefs or without permission to
 /// list it.
-pub fn abandoned() -> Vec<AbandonedInstance> {
+pub fn find_abandoned_instances() -> Vec<AbandonedInstance> {
     if !super::is_root() {
         return Vec::new();
     }
-    let Ok(tracefs) = Tracefs::open() else {
+    let Ok(tracefs) = Tracefs::open_tracefs() else {
         return Vec::new();
     };
     let tracefs = Arc::new(tracefs);
@@ -279,7 +279,7 @@ pub fn abandoned() -> Vec<AbandonedInstance> {
     names
         .map(|name| AbandonedInstance {
             tracefs: Arc::clone(&tracefs),
-            name,
+            instance_name: name,
         })
         .collect()
 }

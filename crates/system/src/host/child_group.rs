@@ -1,6 +1,6 @@
 //! A user's program in a process group of its own, so that all of it can be ended.
 
-use super::device::tool::end_with_parent;
+use super::device::tool::kill_with_parent;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -39,7 +39,7 @@ impl ChildGroup {
     ///
     /// The program cannot be started.
     pub fn start(mut command: Command) -> io::Result<Self> {
-        end_with_parent(&mut command);
+        kill_with_parent(&mut command);
         let child = command.process_group(0).spawn()?;
         let group = Pid::from_child(&child);
         Ok(Self { child, group })

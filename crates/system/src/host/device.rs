@@ -10,10 +10,10 @@ pub(super) use loop_device::{
     BackingFiles, attached_backing_files, detach_backed_by, losetup_backing_files,
 };
 pub use loop_device::{LoopDevice, LoopError};
-pub use traffic::{Counters, TrafficMeter};
+pub use traffic::{DiskCounters, TrafficMeter};
 
 use super::mounts::Mounts;
-use diskperf_timeline::{Device, Health};
+use diskperf_timeline::{Device, DeviceHealth};
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -60,7 +60,6 @@ pub(super) struct FileNumber {
 }
 
 impl FileNumber {
-    /// Returns the file number in a file's status.
     pub(super) fn from_status(status: &Stat) -> Self {
         Self {
             device: DeviceNumber::from_raw(status.st_dev),
@@ -130,7 +129,7 @@ pub enum DeviceError {
 }
 
 impl DeviceError {
-    fn io(path: &Path, source: impl Into<io::Error>) -> Self {
+    fn from_io(path: &Path, source: impl Into<io::Error>) -> Self {
         let path = path.to_owned();
         match source.into() {
             source if source.kind() == io::ErrorKind::NotFound => Self::NoSuchPath { path },
@@ -145,7 +144,7 @@ pub struct BlockDevice {
     path: PathBuf,
     number: DeviceNumber,
     name: String,
-    sysfs: PathBuf,
+    sysfs_path: PathBuf,
 }
 
 impl BlockDevice {
@@ -157,9 +156,9 @@ impl BlockDevice {
     pub fn from_path(path: &Path) -> Result<Self, DeviceError> {
         let resolved = path
             .canonicalize()
-            .map_err(|error| DeviceError::io(path, error))?;
+            .map_err(|error| DeviceError::from_io(path, error))?;
         let number = device_number_at(&resolved)
-            .map_err(|error| DeviceError::io(&resolved, error))?
+            .map_err(|error| DeviceError::from_io(&resolved, error))?
             .ok_or_else(|| DeviceError::NotABlockDevice {
                 path: path.to_owned(),
             })?;
@@ -189,21 +188,21 @@ impl BlockDevice {
     /// # Errors
     ///
     /// The path cannot be reached, or mountinfo or sysfs cannot be read.
-    pub fn of_directory(path: &Path) -> Result<Vec<Self>, DeviceError> {
-        disks_under(
+    pub fn devices_of_directory(path: &Path) -> Result<Vec<Self>, DeviceError> {
+        find_disks_under(
             devices_of_filesystem(path)?,
             LoopTraversal::FollowBackingFile,
         )
     }
 
-    /// Returns the whole disks underneath this device, as [`Self::of_directory`] finds them. A disk
+    /// Returns the whole disks underneath this device, as [`Self::devices_of_directory`] finds them. A disk
     /// without devices underneath returns itself.
     ///
     /// # Errors
     ///
     /// sysfs cannot be read.
     pub fn underlying_disks(&self) -> Result<Vec<Self>, DeviceError> {
-        disks_under(vec![self.clone()], LoopTraversal::FollowBackingFile)
+        find_disks_under(vec![self.clone()], LoopTraversal::FollowBackingFile)
     }
 
     /// Opens the device's node and checks that it still is the same device. `CLOEXEC` is added to
@@ -212,7 +211,7 @@ impl BlockDevice {
     /// # Errors
     ///
     /// Permission is missing, the kernel refuses, or the node is now another device.
-    pub fn open(&self, flags: OFlags) -> io::Result<OwnedFd> {
+    pub fn open_device(&self, flags: OFlags) -> io::Result<OwnedFd> {
         let opened = rustix::fs::open(&self.path, flags | OFlags::CLOEXEC, Mode::empty())?;
         if device_number_from_status(&rustix::fs::fstat(&opened)?) != Some(self.number) {
             return Err(io::Error::other(format!(
@@ -230,7 +229,7 @@ impl BlockDevice {
     }
 
     /// Returns the device number, major and minor.
-    pub fn number(&self) -> DeviceNumber {
+    pub fn device_number(&self) -> DeviceNumber {
         self.number
     }
 
@@ -240,8 +239,8 @@ impl BlockDevice {
     }
 
     /// Returns the device's directory in /sys/devices.
-    pub fn sysfs(&self) -> &Path {
-        &self.sysfs
+    pub fn sysfs_path(&self) -> &Path {
+        &self.sysfs_path
     }
 
     /// Returns the size of the device in bytes; 0 for a drive without a medium.
@@ -262,7 +261,7 @@ impl BlockDevice {
 
     /// Reports whether the device is a partition of a disk.
     pub fn is_partition(&self) -> bool {
-        self.sysfs.join("partition").exists()
+        self.sysfs_path.join("partition").exists()
     }
 
     /// Returns the disk that contains this partition, or the device itself.
@@ -274,7 +273,7 @@ impl BlockDevice {
         if !self.is_partition() {
             return Ok(self.clone());
         }
-        self.sysfs
+        self.sysfs_path
             .parent()
             .and_then(Self::from_sysfs)
             .ok_or(DeviceError::NotInSysfs {
@@ -287,7 +286,7 @@ impl BlockDevice {
     /// # Errors
     ///
     /// sysfs cannot be read.
-    pub fn partitions(&self) -> Result<Vec<Self>, DeviceError> {
+    pub fn list_partitions(&self) -> Result<Vec<Self>, DeviceError> {
         let mut partitions = self.list_devices("")?;
         partitions.retain(Self::is_partition);
         Ok(partitions)
@@ -298,7 +297,7 @@ impl BlockDevice {
     /// # Errors
     ///
     /// sysfs cannot be read.
-    pub fn holders(&self) -> Result<Vec<Self>, DeviceError> {
+    pub fn holder_devices(&self) -> Result<Vec<Self>, DeviceError> {
         self.list_devices("holders")
     }
 
@@ -307,13 +306,13 @@ impl BlockDevice {
     /// # Errors
     ///
     /// sysfs cannot be read.
-    pub fn slaves(&self) -> Result<Vec<Self>, DeviceError> {
+    pub fn slave_devices(&self) -> Result<Vec<Self>, DeviceError> {
         self.list_devices("slaves")
     }
 
     /// Returns the path of a loop device's backing file; `None` for other devices.
     pub fn backing_file(&self) -> Option<PathBuf> {
-        loop_device::backing_file(&self.sysfs)
+        loop_device::backing_file(&self.sysfs_path)
     }
 
     /// Reports whether the disk has zones that must or should be written in order, which the kernel
@@ -333,19 +332,19 @@ impl BlockDevice {
             name: disk.name.clone(),
             model: disk.read_attribute("device/model"),
             size_bytes: disk.size_bytes(),
-            rotational: disk
+            is_rotational: disk
                 .number_attribute("queue/rotational")
                 .map(|flag| flag != 0),
-            scheduler: disk
+            io_scheduler: disk
                 .read_attribute("queue/scheduler")
-                .map(|line| bracketed_word(&line).to_owned()),
+                .map(|line| selected_word(&line).to_owned()),
             read_ahead_kib: disk.number_attribute("queue/read_ahead_kb"),
-            queue_requests: disk.number_attribute("queue/nr_requests"),
-            max_request_kib: disk.number_attribute("queue/max_sectors_kb"),
-            write_cache: disk.read_attribute("queue/write_cache"),
+            queue_request_count_max: disk.number_attribute("queue/nr_requests"),
+            request_kib_max: disk.number_attribute("queue/max_sectors_kb"),
+            write_cache_mode: disk.read_attribute("queue/write_cache"),
             logical_block_bytes: disk.number_attribute("queue/logical_block_size"),
             physical_block_bytes: disk.number_attribute("queue/physical_block_size"),
-            health: Health::default(),
+            health: DeviceHealth::default(),
         }
     }
 
@@ -354,7 +353,7 @@ impl BlockDevice {
     pub fn describe_with_health(&self) -> Device {
         let disk = self.whole_disk().unwrap_or_else(|_| self.clone());
         Device {
-            health: health::read_health(&disk.sysfs.join("device"), &disk.path),
+            health: health::read_health(&disk.sysfs_path.join("device"), &disk.path),
             ..self.describe()
         }
     }
@@ -366,7 +365,7 @@ impl BlockDevice {
             path: Path::new("/dev").join(name.replace('!', "/")),
             number,
             name,
-            sysfs,
+            sysfs_path: sysfs,
         })
     }
 
@@ -379,16 +378,16 @@ impl BlockDevice {
 
     /// Returns the block devices that a subdirectory of the device's sysfs directory lists.
     fn list_devices(&self, directory: &str) -> Result<Vec<Self>, DeviceError> {
-        let directory = self.sysfs.join(directory);
+        let directory = self.sysfs_path.join(directory);
         let entries = match std::fs::read_dir(&directory) {
             Ok(entries) => entries,
             // Partitions have no slaves.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(DeviceError::io(&directory, error)),
+            Err(error) => return Err(DeviceError::from_io(&directory, error)),
         };
         let mut devices = Vec::new();
         for entry in entries {
-            let entry = entry.map_err(|error| DeviceError::io(&directory, error))?;
+            let entry = entry.map_err(|error| DeviceError::from_io(&directory, error))?;
             devices.extend(Self::from_sysfs(&entry.path()));
         }
         devices.sort_by(|a, b| a.name.cmp(&b.name));
@@ -396,7 +395,7 @@ impl BlockDevice {
     }
 
     fn read_attribute(&self, name: &str) -> Option<String> {
-        let text = std::fs::read_to_string(self.sysfs.join(name)).ok()?;
+        let text = std::fs::read_to_string(self.sysfs_path.join(name)).ok()?;
         let text = text.trim();
         (!text.is_empty()).then(|| text.to_owned())
     }
@@ -419,16 +418,17 @@ pub(super) fn device_number_from_status(status: &Stat) -> Option<DeviceNumber> {
 
 /// Returns the devices from which a file's file system is mounted.
 fn devices_of_filesystem(path: &Path) -> Result<Vec<BlockDevice>, DeviceError> {
-    let status = rustix::fs::stat(path).map_err(|error| DeviceError::io(path, error))?;
+    let status = rustix::fs::stat(path).map_err(|error| DeviceError::from_io(path, error))?;
     let number = DeviceNumber::from_raw(status.st_dev);
     if number.major != 0 {
         return Ok(vec![BlockDevice::from_number(number)?]);
     }
     // A number of no driver's: only the mount's source can name a device.
-    let io_error = |error| DeviceError::io(path, error);
-    let mounts = Mounts::read().map_err(io_error)?;
-    let mount = mounts.of_path(path).map_err(io_error)?;
-    let Some(source) = mount.and_then(|mount| BlockDevice::from_path(&mount.source).ok()) else {
+    let io_error = |error| DeviceError::from_io(path, error);
+    let mounts = Mounts::read_mounts().map_err(io_error)?;
+    let mount = mounts.mount_of_path(path).map_err(io_error)?;
+    let Some(source) = mount.and_then(|mount| BlockDevice::from_path(&mount.mount_source).ok())
+    else {
         return Ok(Vec::new());
     };
     Ok(btrfs_members(&source).unwrap_or_else(|| vec![source]))
@@ -460,7 +460,7 @@ enum LoopTraversal {
 }
 
 /// Follows devices down to disks without devices underneath.
-fn disks_under(
+fn find_disks_under(
     devices: Vec<BlockDevice>,
     loops: LoopTraversal,
 ) -> Result<Vec<BlockDevice>, DeviceError> {
@@ -472,7 +472,7 @@ fn disks_under(
         if !seen.insert(device.number) {
             continue;
         }
-        let mut below = device.slaves()?;
+        let mut below = device.slave_devices()?;
         if loops == LoopTraversal::FollowBackingFile
             && let Some(file) = device.backing_file()
         {
@@ -490,7 +490,7 @@ fn disks_under(
 }
 
 /// Returns the word in brackets of a line such as `none [mq-deadline] kyber`, or the whole line.
-fn bracketed_word(line: &str) -> &str {
+fn selected_word(line: &str) -> &str {
     line.split_once('[')
         .and_then(|(_, rest)| rest.split_once(']'))
         .map_or(line, |(word, _)| word)
@@ -524,7 +524,7 @@ mod tests {
             ("none [mq-deadline] kyber", "mq-deadline"),
             ("none", "none"),
         ] {
-            assert_eq!(bracketed_word(line), scheduler);
+            assert_eq!(selected_word(line), scheduler);
         }
     }
 
@@ -546,7 +546,7 @@ mod tests {
 
     #[test]
     fn a_memory_file_system_has_no_disks() {
-        let disks = BlockDevice::of_directory(Path::new("/proc")).unwrap();
+        let disks = BlockDevice::devices_of_directory(Path::new("/proc")).unwrap();
         assert_eq!(disks, []);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::device::BlockDevice;
 use super::mounts::Mounts;
-use diskperf_timeline::{Device, Environment, Filesystem, Place};
+use diskperf_timeline::{Device, Environment, Filesystem, TargetDescription};
 use std::io::Read;
 use std::path::Path;
 
@@ -10,45 +10,49 @@ use std::path::Path;
 /// `call_clock` names the clock that times single calls.
 ///
 /// Facts that the system does not report are left empty: a run is useful without its CPU's name.
-pub fn capture(places: &[&Path], call_clock: &str) -> Environment {
-    let mounts = Mounts::read().unwrap_or_default();
+pub fn describe_environment(places: &[&Path], call_clock: &str) -> Environment {
+    let mounts = Mounts::read_mounts().unwrap_or_default();
     let uname = rustix::system::uname();
     Environment {
-        kernel: format!(
+        kernel_version: format!(
             "{} {}",
             uname.sysname().to_string_lossy(),
             uname.release().to_string_lossy()
         ),
         cpu_model: read_cpu_model()
             .unwrap_or_else(|| uname.machine().to_string_lossy().into_owned()),
-        cpus: usable_cpu_count(),
+        cpu_count: usable_cpu_count(),
         memory_bytes: total_memory_bytes(),
         load_average: read_load_average().unwrap_or_default(),
         call_clock: call_clock.to_owned(),
         places: places
             .iter()
-            .map(|path| describe_place(path, &mounts, BlockDevice::describe_with_health))
+            .map(|path| describe_target_with(path, &mounts, BlockDevice::describe_with_health))
             .collect(),
     }
 }
 
-/// Describes one directory, file or block device; see [`capture`]. It does not query the health of
+/// Describes one directory, file or block device; see [`describe_environment`]. It does not query the health of
 /// the devices.
-pub fn place(path: &Path) -> Place {
-    let mounts = Mounts::read().unwrap_or_default();
-    describe_place(path, &mounts, BlockDevice::describe)
+pub fn describe_target(path: &Path) -> TargetDescription {
+    let mounts = Mounts::read_mounts().unwrap_or_default();
+    describe_target_with(path, &mounts, BlockDevice::describe)
 }
 
-fn describe_place(path: &Path, mounts: &Mounts, describe: fn(&BlockDevice) -> Device) -> Place {
+fn describe_target_with(
+    path: &Path,
+    mounts: &Mounts,
+    describe: fn(&BlockDevice) -> Device,
+) -> TargetDescription {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let (filesystem, disks) = match BlockDevice::from_path(path) {
         Ok(device) => (None, disks_under_device(&device)),
         Err(_) => (
             describe_filesystem(path, mounts),
-            BlockDevice::of_directory(path).unwrap_or_default(),
+            BlockDevice::devices_of_directory(path).unwrap_or_default(),
         ),
     };
-    Place {
+    TargetDescription {
         path: absolute.to_string_lossy().into_owned(),
         filesystem,
         devices: disks.iter().map(describe).collect(),
@@ -75,12 +79,12 @@ pub fn is_read_only(path: &Path) -> bool {
 
 fn describe_filesystem(path: &Path, mounts: &Mounts) -> Option<Filesystem> {
     let space = rustix::fs::statvfs(path).ok()?;
-    let mount = mounts.of_path(path).ok().flatten()?;
+    let mount = mounts.mount_of_path(path).ok().flatten()?;
     Some(Filesystem {
-        kind: mount.kind.clone(),
-        source: mount.source.to_string_lossy().into_owned(),
+        filesystem_type: mount.filesystem_type.clone(),
+        mount_source: mount.mount_source.to_string_lossy().into_owned(),
         mount_point: mount.mount_point.to_string_lossy().into_owned(),
-        mount_options: mount.all_options(),
+        mount_options: mount.combined_options(),
         block_bytes: space.f_bsize,
         total_bytes: space.f_blocks.saturating_mul(space.f_frsize),
         available_bytes: space.f_bavail.saturating_mul(space.f_frsize),
@@ -130,10 +134,13 @@ mod tests {
     #[test]
     fn this_machine_is_described() {
         let directory = tempfile::tempdir().unwrap();
-        let environment = capture(&[directory.path(), Path::new("/proc")], "tsc");
-        assert!(environment.kernel.starts_with("Linux "), "{environment:?}");
+        let environment = describe_environment(&[directory.path(), Path::new("/proc")], "tsc");
+        assert!(
+            environment.kernel_version.starts_with("Linux "),
+            "{environment:?}"
+        );
         assert!(!environment.cpu_model.is_empty());
-        assert!(environment.cpus >= 1);
+        assert!(environment.cpu_count >= 1);
         assert!(environment.memory_bytes > 1 << 20);
         assert_eq!(environment.call_clock, "tsc");
 
@@ -144,7 +151,7 @@ mod tests {
         let filesystem = place.filesystem.as_ref().unwrap();
         assert!(filesystem.total_bytes >= filesystem.available_bytes);
         assert!(directory.path().starts_with(&filesystem.mount_point));
-        assert_eq!(proc.filesystem.as_ref().unwrap().kind, "proc");
+        assert_eq!(proc.filesystem.as_ref().unwrap().filesystem_type, "proc");
         assert_eq!(proc.devices, []);
     }
 }

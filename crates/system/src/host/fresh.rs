@@ -7,11 +7,13 @@ mod spec;
 
 pub use mounted::enter_private_mounts;
 pub(super) use mounted::unmount_with_retries;
-pub use spec::{FreshKind, FreshSpec, SpecError};
+pub use spec::{FreshKind, FreshSpec, FreshSpecError};
 
-use super::device::tool::{Tool, ToolError, combine_output};
+use super::device::tool::{ExternalTool, ToolError, combine_output};
 use super::device::{DeviceNumber, LoopDevice, LoopError, device_number_at};
-use super::page_cache::{DirectSupport, direct_io, drop_pages, find_mount, memory_file_system};
+use super::page_cache::{
+    DirectSupport, direct_io_support, drop_pages, find_mount_of_file, memory_file_system_name,
+};
 use super::workspace::{
     Workspace, WorkspaceError, available_bytes, path_through, require_space, retry_while_busy,
 };
@@ -39,22 +41,22 @@ pub enum FreshError {
     NotRoot,
     /// Specification of a fresh file system that cannot be met.
     #[error(transparent)]
-    Spec(#[from] SpecError),
+    InvalidSpec(#[from] FreshSpecError),
     /// Failure to place the image in the workspace; for example, space is missing.
     #[error(transparent)]
-    Workspace(#[from] WorkspaceError),
+    WorkspaceFailed(#[from] WorkspaceError),
     /// Failure of mkfs, the checker or another tool.
     #[error(transparent)]
-    Tool(#[from] ToolError),
+    ToolFailed(#[from] ToolError),
     /// Failure to attach or detach the loop device.
     #[error(transparent)]
-    Loop(#[from] LoopError),
+    LoopDeviceFailed(#[from] LoopError),
     /// Image that exceeds the maximum file size of the process or file system.
     #[error(
         "{path}: the file size limit forbids an image of {}: raise the limit (`ulimit -f`), or make the image smaller (`size=`)",
         format_size(*.bytes)
     )]
-    TooLarge {
+    ImageTooLarge {
         /// Path of the fresh file system's image file.
         path: PathBuf,
         /// Size of the image in bytes.
@@ -64,7 +66,7 @@ pub enum FreshError {
     #[error(
         "the fresh {kind} has {available_bytes} bytes for files, but {needed_bytes} are needed: make its image larger (`size=`)"
     )]
-    TooFull {
+    DirectoryTooFull {
         /// Kind of the fresh file system.
         kind: FreshKind,
         /// Free space of the fresh file system, in bytes.
@@ -76,7 +78,7 @@ pub enum FreshError {
     #[error(
         "cannot unmount {directory} ({source}): close its open files, and end the processes in it"
     )]
-    Unmount {
+    UnmountFailed {
         /// Directory that the fresh file system is mounted on.
         directory: PathBuf,
         /// Error that the kernel returned.
@@ -86,7 +88,7 @@ pub enum FreshError {
     #[error(
         "cannot create a private mount namespace ({source}): use root, and a container that permits it"
     )]
-    PrivateMounts {
+    PrivateMountsFailed {
         /// Error that the kernel returned.
         source: io::Error,
     },
@@ -105,31 +107,35 @@ pub enum FreshError {
 /// Report of the file system's own checker after the measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FsckReport {
-    command: String,
-    clean: bool,
-    output: String,
+    command_line: String,
+    is_clean: bool,
+    fsck_output: String,
 }
 
 impl FsckReport {
     /// Reports whether the checker found nothing to repair.
-    pub fn clean(&self) -> bool {
-        self.clean
+    pub fn is_clean(&self) -> bool {
+        self.is_clean
     }
 
     /// Returns the output of the checker.
     pub fn output(&self) -> &str {
-        &self.output
+        &self.fsck_output
     }
 }
 
 impl fmt::Display for FsckReport {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let found = if self.clean {
+        let found = if self.is_clean {
             "found the fresh file system clean"
         } else {
             "found damage on the fresh file system, so its figures are invalid"
         };
-        write!(formatter, "`{}` {found}: {}", self.command, self.output)
+        write!(
+            formatter,
+            "`{}` {found}: {}",
+            self.command_line, self.fsck_output
+        )
     }
 }
 
@@ -138,9 +144,9 @@ impl fmt::Display for FsckReport {
 #[derive(Debug)]
 pub struct FreshFilesystem {
     // In the order in which they have to go.
-    mounted: MountedFilesystem,
-    device: LoopDevice,
-    folder: ImageFolder,
+    mounted_filesystem: MountedFilesystem,
+    loop_device: LoopDevice,
+    image_folder: ImageFolder,
     spec: FreshSpec,
     notes: Vec<String>,
 }
@@ -161,7 +167,7 @@ impl ImageFolder {
         loop {
             let name = format!("{IMAGE_FOLDER_PREFIX}{number}");
             let path = workspace.path().join(&name);
-            let failed = |source| FreshError::io("make a folder", &path, source);
+            let failed = |source| FreshError::from_io("make a folder", &path, source);
             match rustix::fs::mkdirat(workspace.directory(), &name, Mode::RWXU) {
                 Ok(()) => {
                     let workspace = workspace.directory().try_clone_to_owned();
@@ -197,7 +203,7 @@ impl FreshFilesystem {
     /// # Errors
     ///
     /// The user is not root, space is missing, or a tool is missing or fails.
-    pub fn make(
+    pub fn make_filesystem_image(
         workspace: &Workspace,
         spec: &FreshSpec,
         payload_bytes: u64,
@@ -214,16 +220,16 @@ impl FreshFilesystem {
         make_filesystem(spec, device.device().path())?;
         let options = mount_options_with_notes(spec, &mut notes);
         let mounted = MountedFilesystem::mount(
-            spec.kind,
+            spec.filesystem_kind,
             device.device().path(),
             &folder.path.join(MOUNT_POINT_NAME),
             folder.safe_path().join(MOUNT_POINT_NAME),
             &options,
         )?;
         let fresh = Self {
-            mounted,
-            device,
-            folder,
+            mounted_filesystem: mounted,
+            loop_device: device,
+            image_folder: folder,
             spec: spec.clone(),
             notes,
         };
@@ -235,11 +241,11 @@ impl FreshFilesystem {
         let space = self
             .open_directory()
             .and_then(|directory| Ok(rustix::fs::fstatvfs(directory)?))
-            .map_err(|error| FreshError::io("open", self.directory(), error))?;
+            .map_err(|error| FreshError::from_io("open", self.mounted_directory(), error))?;
         let available_bytes = available_bytes(&space);
         if available_bytes < payload_bytes {
-            return Err(FreshError::TooFull {
-                kind: self.kind(),
+            return Err(FreshError::DirectoryTooFull {
+                kind: self.filesystem_kind(),
                 available_bytes,
                 needed_bytes: payload_bytes,
             });
@@ -248,35 +254,35 @@ impl FreshFilesystem {
     }
 
     /// Opens the mount point for reading, and checks that it is the root of the fresh file system.
-    /// The descriptor must be closed before [`Self::finish`], or the file system cannot be
+    /// The descriptor must be closed before [`Self::unmount_and_check`], or the file system cannot be
     /// unmounted.
     ///
     /// # Errors
     ///
     /// The directory belongs to another file system.
     pub fn open_directory(&self) -> io::Result<OwnedFd> {
-        let path = self.folder.safe_path().join(MOUNT_POINT_NAME);
+        let path = self.image_folder.safe_path().join(MOUNT_POINT_NAME);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = rustix::fs::open(path, flags, Mode::empty())?;
-        let device = self.device.device();
-        if !is_mounted_from(directory.as_fd(), device.number())? {
+        let device = self.loop_device.device();
+        if !is_mounted_from(directory.as_fd(), device.device_number())? {
             return Err(io::Error::other(format!(
                 "{} is not mounted on {}",
                 device.path().display(),
-                self.directory().display()
+                self.mounted_directory().display()
             )));
         }
         Ok(directory)
     }
 
     /// Returns the directory that the fresh file system is mounted on.
-    pub fn directory(&self) -> &Path {
-        self.mounted.directory()
+    pub fn mounted_directory(&self) -> &Path {
+        self.mounted_filesystem.directory()
     }
 
     /// Returns the kind of the fresh file system, such as ext4.
-    pub fn kind(&self) -> FreshKind {
-        self.spec.kind
+    pub fn filesystem_kind(&self) -> FreshKind {
+        self.spec.filesystem_kind
     }
 
     /// Returns the block size of the file system in bytes.
@@ -295,29 +301,30 @@ impl FreshFilesystem {
     ///
     /// A file on it is open, or the checker is missing. Damage that the checker finds is in the
     /// report, and is no error here.
-    pub fn finish(self) -> Result<FsckReport, FreshError> {
+    pub fn unmount_and_check(self) -> Result<FsckReport, FreshError> {
         let Self {
-            mounted,
-            device,
-            folder,
+            mounted_filesystem: mounted,
+            loop_device: device,
+            image_folder: folder,
             spec,
             ..
         } = self;
         mounted.unmount()?;
         // The device's own page cache may still hold what mkfs wrote, where
         // the file system wrote past it; the checker must see the image.
-        drop_pages(device.file())
-            .map_err(|error| FreshError::io("drop cached pages", device.device().path(), error))?;
-        let report = check_filesystem(spec.kind, device.device().path())?;
-        device.detach()?;
+        drop_pages(device.device_file()).map_err(|error| {
+            FreshError::from_io("drop cached pages", device.device().path(), error)
+        })?;
+        let report = check_filesystem(spec.filesystem_kind, device.device().path())?;
+        device.detach_device()?;
         retry_while_busy(|| std::fs::remove_dir_all(folder.safe_path()))
-            .map_err(|error| FreshError::io("remove", &folder.path, error))?;
+            .map_err(|error| FreshError::from_io("remove", &folder.path, error))?;
         Ok(report)
     }
 }
 
 impl FreshError {
-    fn io(action: &'static str, path: &Path, source: impl Into<io::Error>) -> Self {
+    fn from_io(action: &'static str, path: &Path, source: impl Into<io::Error>) -> Self {
         Self::Io {
             action,
             path: path.to_owned(),
@@ -334,8 +341,9 @@ fn is_mounted_from(directory: BorrowedFd<'_>, device: DeviceNumber) -> io::Resul
     }
     // btrfs has a number of no driver's: only the mount's source names the
     // device.
-    let mount = find_mount(directory);
-    Ok(mount.is_some_and(|mount| device_number_at(&mount.source).ok().flatten() == Some(device)))
+    let mount = find_mount_of_file(directory);
+    Ok(mount
+        .is_some_and(|mount| device_number_at(&mount.mount_source).ok().flatten() == Some(device)))
 }
 
 fn allocate_image(
@@ -345,11 +353,11 @@ fn allocate_image(
 ) -> Result<File, FreshError> {
     let path = folder.path.join(IMAGE_NAME);
     let failed = |error: io::Error| match error.kind() {
-        io::ErrorKind::FileTooLarge => FreshError::TooLarge {
+        io::ErrorKind::FileTooLarge => FreshError::ImageTooLarge {
             path: path.clone(),
             bytes,
         },
-        _ => FreshError::io("write the image", &path, error),
+        _ => FreshError::from_io("write the image", &path, error),
     };
     let mut image = File::options()
         .read(true)
@@ -389,14 +397,15 @@ fn attach_image(
 ) -> Result<LoopDevice, FreshError> {
     // The loop device's sectors must not be smaller than the pieces that the
     // image's file system takes in direct I/O, nor larger than a block.
-    let sector_bytes = match direct_io(image.as_fd()) {
-        Ok(DirectSupport::Supported {
+    let sector_bytes = match direct_io_support(image.as_fd()) {
+        Ok(DirectSupport::DirectSupported {
             offset_alignment, ..
         }) if offset_alignment <= block_bytes => offset_alignment.max(SECTOR_BYTES_MIN),
         _ => SECTOR_BYTES_MIN,
     };
-    let device = LoopDevice::attach(&folder.path.join(IMAGE_NAME), image.as_fd(), sector_bytes)?;
-    if let Some(kind) = memory_file_system(image.as_fd()) {
+    let device =
+        LoopDevice::attach_file(&folder.path.join(IMAGE_NAME), image.as_fd(), sector_bytes)?;
+    if let Some(kind) = memory_file_system_name(image.as_fd()) {
         notes.push(format!("the image is on {kind}, in memory"));
     } else if !device.uses_direct_io() {
         notes.push(
@@ -415,12 +424,12 @@ fn attach_image(
 /// The tool is missing or fails.
 pub fn make_filesystem(spec: &FreshSpec, device: &Path) -> Result<(), FreshError> {
     let block_bytes = spec.block_bytes;
-    let (tool, own): (Tool, Vec<String>) = match spec.kind {
+    let (tool, own): (ExternalTool, Vec<String>) = match spec.filesystem_kind {
         FreshKind::Ext2 | FreshKind::Ext4 => (
-            if spec.kind == FreshKind::Ext2 {
-                Tool::MkfsExt2
+            if spec.filesystem_kind == FreshKind::Ext2 {
+                ExternalTool::MkfsExt2
             } else {
-                Tool::MkfsExt4
+                ExternalTool::MkfsExt4
             },
             [
                 "-q",
@@ -435,7 +444,7 @@ pub fn make_filesystem(spec: &FreshSpec, device: &Path) -> Result<(), FreshError
             .collect(),
         ),
         FreshKind::Xfs => (
-            Tool::MkfsXfs,
+            ExternalTool::MkfsXfs,
             vec![
                 "-q".into(),
                 "-f".into(),
@@ -445,7 +454,7 @@ pub fn make_filesystem(spec: &FreshSpec, device: &Path) -> Result<(), FreshError
             ],
         ),
         FreshKind::Btrfs => (
-            Tool::MkfsBtrfs,
+            ExternalTool::MkfsBtrfs,
             vec![
                 "-q".into(),
                 "-f".into(),
@@ -466,7 +475,7 @@ pub fn make_filesystem(spec: &FreshSpec, device: &Path) -> Result<(), FreshError
 fn mount_options_with_notes(spec: &FreshSpec, notes: &mut Vec<String>) -> Vec<String> {
     let mut options = spec.mount_options.clone();
     let speaks_of_discard = options.iter().any(|option| option.contains("discard"));
-    if spec.kind == FreshKind::Btrfs && !speaks_of_discard {
+    if spec.filesystem_kind == FreshKind::Btrfs && !speaks_of_discard {
         options.push("nodiscard".to_owned());
         notes.push(
             "btrfs is mounted with nodiscard: its default would punch holes into the image"
@@ -482,17 +491,17 @@ fn mount_options_with_notes(spec: &FreshSpec, notes: &mut Vec<String>) -> Vec<St
 ///
 /// The checker is missing. Damage is in the report, and is no error here.
 pub fn check_filesystem(kind: FreshKind, device: &Path) -> Result<FsckReport, FreshError> {
-    let (tool, options): (Tool, &[&str]) = match kind {
-        FreshKind::Ext2 | FreshKind::Ext4 => (Tool::E2fsck, &["-f", "-n"]),
-        FreshKind::Xfs => (Tool::XfsRepair, &["-n"]),
-        FreshKind::Btrfs => (Tool::Btrfs, &["check", "--readonly"]),
+    let (tool, options): (ExternalTool, &[&str]) = match kind {
+        FreshKind::Ext2 | FreshKind::Ext4 => (ExternalTool::E2fsck, &["-f", "-n"]),
+        FreshKind::Xfs => (ExternalTool::XfsRepair, &["-n"]),
+        FreshKind::Btrfs => (ExternalTool::Btrfs, &["check", "--readonly"]),
     };
     let mut arguments: Vec<&OsStr> = options.iter().map(OsStr::new).collect();
     arguments.push(device.as_os_str());
-    let output = tool.run(&arguments)?;
+    let output = tool.run_tool(&arguments)?;
     Ok(FsckReport {
-        command: tool.command_line(&arguments),
-        clean: output.status.success(),
-        output: combine_output(&output),
+        command_line: tool.command_line(&arguments),
+        is_clean: output.status.success(),
+        fsck_output: combine_output(&output),
     })
 }

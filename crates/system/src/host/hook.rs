@@ -1,6 +1,6 @@
 //! User command that brings the machine into the state to be measured.
 
-use crate::host::limits::why_not_started;
+use crate::host::limits::explain_thread_start_failure;
 use std::io::{self, PipeReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,9 +10,9 @@ use std::time::Duration;
 
 /// Command line that a shell executes before a measurement.
 #[derive(Clone, Debug)]
-pub struct Hook {
+pub struct HookCommand {
     /// Command-line option that gave the command, such as `--before-a`.
-    option: &'static str,
+    option_name: &'static str,
     command: String,
 }
 
@@ -22,9 +22,9 @@ pub enum HookError {
     /// Shell that could not be started or waited for.
     #[error(
         "{option} `{command}` could not be run: {source}{}",
-        why_not_started(source)
+        explain_thread_start_failure(source)
     )]
-    Run {
+    CommandNotRun {
         /// Command-line option that gave the command, such as `--before-a`.
         option: &'static str,
         /// Command line that the shell executes.
@@ -34,7 +34,7 @@ pub enum HookError {
     },
     /// Command that ended with an error.
     #[error("{option} `{command}` failed ({status}){said}")]
-    Failed {
+    CommandFailed {
         /// Command-line option that gave the command, such as `--before-a`.
         option: &'static str,
         /// Command line that the shell executes.
@@ -46,7 +46,7 @@ pub enum HookError {
     },
     /// End of the run by the user while the command ran.
     #[error("interrupted")]
-    Stopped,
+    StoppedByUser,
 }
 
 /// Interval between checks whether the command has ended. It is short relative to the start of a
@@ -60,15 +60,18 @@ const OUTPUT_WAIT_MAX: Duration = Duration::from_millis(100);
 /// Maximum length of the output in an error message, in bytes; the end of the output is kept.
 const SHOWN_OUTPUT_BYTES_MAX: usize = 2048;
 
-impl Hook {
+impl HookCommand {
     /// Returns the hook for a command line that an option such as `--before-a` gave.
     pub fn new(option: &'static str, command: String) -> Self {
-        Self { option, command }
+        Self {
+            option_name: option,
+            command,
+        }
     }
 
     /// Describes the hook by its option and command line, for messages.
     pub fn describe(&self) -> String {
-        format!("{} `{}`", self.option, self.command)
+        format!("{} `{}`", self.option_name, self.command)
     }
 
     /// Runs the command until it ends or `stop` is set.
@@ -76,13 +79,13 @@ impl Hook {
     /// # Errors
     ///
     /// The command cannot be started, has a non-zero exit status, or is stopped.
-    pub fn run(&self, stop: &AtomicBool) -> Result<(), HookError> {
-        let not_run = |source| HookError::Run {
-            option: self.option,
+    pub fn run_hook(&self, stop: &AtomicBool) -> Result<(), HookError> {
+        let not_run = |source| HookError::CommandNotRun {
+            option: self.option_name,
             command: self.command.clone(),
             source,
         };
-        let (mut child, printed) = self.start().map_err(not_run)?;
+        let (mut child, printed) = self.start_command().map_err(not_run)?;
         let mut said = Vec::new();
         let status = loop {
             if let Some(status) = child.try_wait().map_err(not_run)? {
@@ -90,7 +93,7 @@ impl Hook {
             }
             if stop.load(Ordering::Relaxed) {
                 child.kill().and_then(|()| child.wait()).map_err(not_run)?;
-                return Err(HookError::Stopped);
+                return Err(HookError::StoppedByUser);
             }
             match printed.recv_timeout(POLL_INTERVAL) {
                 Ok(bytes) => append_tail(&mut said, &bytes),
@@ -104,8 +107,8 @@ impl Hook {
             append_tail(&mut said, &bytes);
         }
         let text = String::from_utf8_lossy(&said);
-        Err(HookError::Failed {
-            option: self.option,
+        Err(HookError::CommandFailed {
+            option: self.option_name,
             command: self.command.clone(),
             status,
             said: match text.trim() {
@@ -116,7 +119,7 @@ impl Hook {
     }
 
     /// Starts the shell. The receiver gets the output of both streams in pieces.
-    fn start(&self) -> io::Result<(Child, Receiver<Vec<u8>>)> {
+    fn start_command(&self) -> io::Result<(Child, Receiver<Vec<u8>>)> {
         let (reader, writer) = io::pipe()?;
         let child = Command::new("sh")
             .args(["-c", &self.command])
@@ -151,8 +154,8 @@ mod tests {
     use super::*;
 
     fn error(command: &str) -> String {
-        let hook = Hook::new("--before-a", command.to_owned());
-        match hook.run(&AtomicBool::new(false)) {
+        let hook = HookCommand::new("--before-a", command.to_owned());
+        match hook.run_hook(&AtomicBool::new(false)) {
             Ok(()) => String::new(),
             Err(error) => error.to_string(),
         }
@@ -179,8 +182,8 @@ mod tests {
 
     #[test]
     fn a_command_ends_with_the_run() {
-        let hook = Hook::new("--before-b", "exec sleep 60".to_owned());
-        let stopped = hook.run(&AtomicBool::new(true));
-        assert!(matches!(stopped, Err(HookError::Stopped)));
+        let hook = HookCommand::new("--before-b", "exec sleep 60".to_owned());
+        let stopped = hook.run_hook(&AtomicBool::new(true));
+        assert!(matches!(stopped, Err(HookError::StoppedByUser)));
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// # Errors
 ///
 /// Waiting for the input fails.
-pub fn is_readable(input: impl AsFd, within: Duration) -> io::Result<bool> {
+pub fn is_input_readable(input: impl AsFd, within: Duration) -> io::Result<bool> {
     let mut waited_for = [PollFd::new(&input, PollFlags::IN)];
     let within = Timespec {
         tv_sec: within.as_secs() as i64,

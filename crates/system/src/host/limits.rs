@@ -34,10 +34,10 @@ fn cpu_time_s() -> u64 {
 /// Error for a forbidden system call without which nothing can be measured.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{call}(2) is forbidden here ({errno}), and diskperf cannot measure without it: a system-call filter blocks it, such as that of a container; allow {call}"
+    "{call_name}(2) is forbidden here ({errno}), and diskperf cannot measure without it: a system-call filter blocks it, such as that of a container; allow {call_name}"
 )]
 pub struct ForbiddenCall {
-    call: &'static str,
+    call_name: &'static str,
     errno: crate::Errno,
 }
 
@@ -50,7 +50,7 @@ pub struct ForbiddenCall {
 pub fn require_clocks() -> Result<(), ForbiddenCall> {
     let refused = |call| {
         move |errno: rustix::io::Errno| ForbiddenCall {
-            call,
+            call_name: call,
             errno: errno.into(),
         }
     };
@@ -76,7 +76,7 @@ pub fn require_clocks() -> Result<(), ForbiddenCall> {
 
 /// Returns an explanation to append to an error of starting a process or thread: the limits that
 /// may be the cause, and a remedy. Empty for other errors.
-pub fn why_not_started(error: &io::Error) -> String {
+pub fn explain_thread_start_failure(error: &io::Error) -> String {
     if error.kind() != io::ErrorKind::WouldBlock {
         return String::new();
     }
@@ -149,9 +149,9 @@ mod tests {
     #[test]
     fn only_a_limit_is_told_as_one() {
         let missing = io::Error::from(io::ErrorKind::NotFound);
-        assert_eq!(why_not_started(&missing), "");
+        assert_eq!(explain_thread_start_failure(&missing), "");
         let refused = io::Error::from_raw_os_error(libc::EAGAIN);
-        let told = why_not_started(&refused);
+        let told = explain_thread_start_failure(&refused);
         assert!(
             told.contains("processes and threads") && told.contains("fewer"),
             "{told}"

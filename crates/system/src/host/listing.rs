@@ -9,21 +9,24 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Open directory with the names that were found in it.
-pub(super) struct Listing {
+pub(super) struct DirectoryListing {
     /// Path of the listed directory without symbolic links.
     pub(super) path: PathBuf,
     pub(super) directory: Arc<OwnedFd>,
     /// Names of the matching entries, in ascending order.
-    pub(super) names: Vec<OsString>,
+    pub(super) entry_names: Vec<OsString>,
 }
 
-impl Listing {
+impl DirectoryListing {
     /// Lists the entries of a directory that match `is_wanted`, without subdirectories.
     ///
     /// # Errors
     ///
     /// The directory cannot be read.
-    pub(super) fn read(directory: &Path, is_wanted: impl Fn(&OsStr) -> bool) -> io::Result<Self> {
+    pub(super) fn read_directory(
+        directory: &Path,
+        is_wanted: impl Fn(&OsStr) -> bool,
+    ) -> io::Result<Self> {
         let path = directory.canonicalize()?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = Arc::new(rustix::fs::open(&path, flags, Mode::empty())?);
@@ -38,7 +41,7 @@ impl Listing {
         Ok(Self {
             path,
             directory,
-            names,
+            entry_names: names,
         })
     }
 }

@@ -13,9 +13,9 @@ use std::path::Path;
 /// # Errors
 ///
 /// Description of why the log cannot be written.
-pub fn begin(path: &Path, beginning: &[u8]) -> Result<File, String> {
-    let output = OutputFile::open(path).map_err(|error| error.to_string())?;
-    if output.is_there() {
+pub fn begin_log_file(path: &Path, beginning: &[u8]) -> Result<File, String> {
+    let output = OutputFile::open_output(path).map_err(|error| error.to_string())?;
+    if output.already_exists() {
         let mut found = vec![0; beginning.len()];
         let read = File::open(path).and_then(|mut file| file.read_exact(&mut found));
         if read.is_err() || found != beginning {
@@ -25,7 +25,7 @@ pub fn begin(path: &Path, beginning: &[u8]) -> Result<File, String> {
             ));
         }
     }
-    output.begin(true).map_err(|error| error.to_string())
+    output.begin_output(true).map_err(|error| error.to_string())
 }
 
 /// Writes a complete file under an unused name.
@@ -38,8 +38,10 @@ pub fn write_new_file(path: &Path, bytes: &[u8]) -> Result<(), String> {
     if path.symlink_metadata().is_ok() {
         return Err(format!("{} is there", path.display()));
     }
-    let output = OutputFile::open(path).map_err(|error| error.to_string())?;
-    let mut file = output.begin(false).map_err(|error| error.to_string())?;
+    let output = OutputFile::open_output(path).map_err(|error| error.to_string())?;
+    let mut file = output
+        .begin_output(false)
+        .map_err(|error| error.to_string())?;
     let written = file.write_all(bytes);
     written.map_err(|error| format!("{}: {error}", path.display()))
 }
@@ -111,18 +113,18 @@ mod tests {
             std::fs::write(at(name), text).unwrap();
         }
         for name in ["log", "new"] {
-            begin(&at(name), b"fio version ").unwrap();
+            begin_log_file(&at(name), b"fio version ").unwrap();
             assert_eq!(std::fs::read(at(name)).unwrap(), b"", "{name}");
         }
         for (name, text) in [("mine", "fio"), ("empty", "")] {
-            let refused = begin(&at(name), b"fio version ").unwrap_err();
+            let refused = begin_log_file(&at(name), b"fio version ").unwrap_err();
             assert!(
                 refused.contains(name) && refused.contains("not such a log"),
                 "{refused}"
             );
             assert_eq!(std::fs::read(at(name)).unwrap(), text.as_bytes());
         }
-        let nowhere = begin(&at("no/where"), b"").unwrap_err();
+        let nowhere = begin_log_file(&at("no/where"), b"").unwrap_err();
         assert!(nowhere.contains("no/where"), "{nowhere}");
     }
 }

@@ -33,10 +33,10 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-pub use answer::answer;
-pub use clock::Clock;
-pub use names::{DrivePort, Ports, ReadAhead};
-pub use rendezvous::Rendezvous;
-pub use ring::{EngineNote, RingLog};
+pub use answer::write_answer;
+pub use clock::CallClock;
+pub use names::{DrivePort, HostPorts, ReadAhead};
+pub use rendezvous::HostRendezvous;
+pub use ring::{EngineNote, RingRequestLog};
 pub use usage::process_cpu_time;
-pub use worker::{Control, Host};
+pub use worker::{HostWorker, WorkerControl};

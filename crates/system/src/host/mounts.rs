@@ -9,33 +9,33 @@ use std::path::{Path, PathBuf};
 
 /// Path of the calling thread's mount table. A thread may have a mount namespace of its own, and
 /// `/proc/self` is that of the process's first thread.
-const MOUNTINFO: &str = "/proc/thread-self/mountinfo";
+const MOUNTINFO_PATH: &str = "/proc/thread-self/mountinfo";
 
 /// Mounted file system in the calling thread's mount namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
     /// Mount id that the kernel assigned.
-    pub id: u64,
+    pub mount_id: u64,
     /// Device number that files on the mount report. Its major number is 0 if the file system has
     /// no single device (btrfs, tmpfs, overlay, NFS).
     pub device: DeviceNumber,
     /// Directory that the file system is mounted on.
     pub mount_point: PathBuf,
     /// Type of the file system, such as `ext4`.
-    pub kind: String,
+    pub filesystem_type: String,
     /// Source of the mount: a device's path, or a word such as `tmpfs`.
-    pub source: PathBuf,
+    pub mount_source: PathBuf,
     /// Options of the mount, such as `rw,relatime`.
-    pub options: String,
+    pub mount_options: String,
     /// Options of the file system, such as `rw,errors=continue`.
-    pub super_options: String,
+    pub superblock_options: String,
 }
 
 impl Mount {
     /// Returns the options of the mount and of the file system in one list, without duplicates.
-    pub fn all_options(&self) -> String {
-        let mut all: Vec<&str> = self.options.split(',').collect();
-        for option in self.super_options.split(',') {
+    pub fn combined_options(&self) -> String {
+        let mut all: Vec<&str> = self.mount_options.split(',').collect();
+        for option in self.superblock_options.split(',') {
             if !all.contains(&option) {
                 all.push(option);
             }
@@ -54,10 +54,10 @@ impl Mounts {
     /// # Errors
     ///
     /// mountinfo cannot be read or has a malformed line.
-    pub fn read() -> io::Result<Self> {
-        let text = std::fs::read(MOUNTINFO)
-            .map_err(|error| io::Error::new(error.kind(), format!("{MOUNTINFO}: {error}")))?;
-        Self::parse(&text)
+    pub fn read_mounts() -> io::Result<Self> {
+        let text = std::fs::read(MOUNTINFO_PATH)
+            .map_err(|error| io::Error::new(error.kind(), format!("{MOUNTINFO_PATH}: {error}")))?;
+        Self::parse_mounts(&text)
     }
 
     /// Parses the text of a mountinfo file (proc(5)).
@@ -66,7 +66,7 @@ impl Mounts {
     ///
     /// A line is malformed. It cannot be skipped, because a file system that is not listed counts
     /// as not mounted.
-    pub fn parse(text: &[u8]) -> io::Result<Self> {
+    pub fn parse_mounts(text: &[u8]) -> io::Result<Self> {
         text.split(|&byte| byte == b'\n')
             .filter(|line| !line.is_empty())
             .map(|line| {
@@ -74,7 +74,7 @@ impl Mounts {
                     let line = String::from_utf8_lossy(line);
                     io::Error::new(
                         io::ErrorKind::InvalidData,
-                        format!("{MOUNTINFO}: `{line}` is not a line of mountinfo"),
+                        format!("{MOUNTINFO_PATH}: `{line}` is not a line of mountinfo"),
                     )
                 })
             })
@@ -93,17 +93,20 @@ impl Mounts {
     /// # Errors
     ///
     /// The path does not exist or cannot be reached.
-    pub fn of_path(&self, path: &Path) -> io::Result<Option<&Mount>> {
+    pub fn mount_of_path(&self, path: &Path) -> io::Result<Option<&Mount>> {
         let status = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID)?;
         if status.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
             return Ok(None);
         }
-        Ok(self.0.iter().find(|mount| mount.id == status.stx_mnt_id))
+        Ok(self
+            .0
+            .iter()
+            .find(|mount| mount.mount_id == status.stx_mnt_id))
     }
 
     /// Returns the mounts on `folder` or below it, the latest first, which is the order to unmount
     /// in. `folder` must be absolute and free of links.
-    pub fn inside(&self, folder: &Path) -> impl Iterator<Item = &Mount> {
+    pub fn mounts_inside(&self, folder: &Path) -> impl Iterator<Item = &Mount> {
         self.iter()
             .rev()
             .filter(move |mount| mount.mount_point.starts_with(folder))
@@ -116,16 +119,16 @@ impl Mounts {
 /// # Errors
 ///
 /// The path cannot be reached, or mountinfo cannot be read.
-pub fn filesystem_of(path: &Path) -> io::Result<String> {
+pub fn filesystem_type_of(path: &Path) -> io::Result<String> {
     let number = rustix::fs::statvfs(path)?.f_fsid;
-    let mounts = Mounts::read()?;
-    let mount = mounts.of_path(path)?;
-    let kind = mount.map_or("", |mount| mount.kind.as_str());
+    let mounts = Mounts::read_mounts()?;
+    let mount = mounts.mount_of_path(path)?;
+    let kind = mount.map_or("", |mount| mount.filesystem_type.as_str());
     // One in memory has a new number each time, and nothing to lose.
     let in_memory = matches!(kind, "tmpfs" | "ramfs");
     Ok(match mount {
         Some(mount) if number == 0 || in_memory => {
-            format!("{kind} from {}", mount.source.display())
+            format!("{kind} from {}", mount.mount_source.display())
         }
         _ => format!("{kind} {number:x}"),
     })
@@ -141,19 +144,19 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
     };
     let text = |field: &[u8]| String::from_utf8_lossy(&unescape_octal(field)).into_owned();
     Some(Mount {
-        id: std::str::from_utf8(fields[0]).ok()?.parse().ok()?,
+        mount_id: std::str::from_utf8(fields[0]).ok()?.parse().ok()?,
         device: std::str::from_utf8(fields[2]).ok()?.parse().ok()?,
-        mount_point: unescaped_path(fields[4]),
-        options: text(fields[5]),
-        kind: text(kind),
-        source: unescaped_path(source),
-        super_options: text(super_options),
+        mount_point: unescape_path(fields[4]),
+        mount_options: text(fields[5]),
+        filesystem_type: text(kind),
+        mount_source: unescape_path(source),
+        superblock_options: text(super_options),
     })
 }
 
 /// Decodes a path in a file of /proc, where blanks, tabs, newlines and backslashes are written as a
 /// backslash and three octal digits.
-pub(super) fn unescaped_path(field: &[u8]) -> PathBuf {
+pub(super) fn unescape_path(field: &[u8]) -> PathBuf {
     PathBuf::from(OsString::from_vec(unescape_octal(field)))
 }
 
@@ -196,17 +199,17 @@ mod tests {
 
     #[test]
     fn fields_and_escapes_are_read() {
-        let mounts = Mounts::parse(TEXT).unwrap();
+        let mounts = Mounts::parse_mounts(TEXT).unwrap();
         let seen: Vec<_> = mounts
             .iter()
             .map(|mount| {
                 (
-                    mount.id,
+                    mount.mount_id,
                     mount.device.to_string(),
                     mount.mount_point.to_str().unwrap().to_owned(),
-                    mount.kind.as_str(),
-                    mount.source.to_str().unwrap(),
-                    mount.all_options(),
+                    mount.filesystem_type.as_str(),
+                    mount.mount_source.to_str().unwrap(),
+                    mount.combined_options(),
                 )
             })
             .collect();
@@ -247,11 +250,11 @@ mod tests {
 
     #[test]
     fn what_is_inside_comes_in_the_order_to_unmount() {
-        let mounts = Mounts::parse(TEXT).unwrap();
+        let mounts = Mounts::parse_mounts(TEXT).unwrap();
         let ids = |folder: &str| -> Vec<u64> {
             mounts
-                .inside(Path::new(folder))
-                .map(|mount| mount.id)
+                .mounts_inside(Path::new(folder))
+                .map(|mount| mount.mount_id)
                 .collect()
         };
         assert_eq!(ids("/mnt/a b\\c\td"), [43, 42]);
@@ -266,24 +269,30 @@ mod tests {
             "27 1 254 / / rw - ext4 a b",
             "x",
         ] {
-            let error = Mounts::parse(text.as_bytes()).unwrap_err();
+            let error = Mounts::parse_mounts(text.as_bytes()).unwrap_err();
             assert!(error.to_string().contains(text), "{error}");
         }
     }
 
     #[test]
     fn file_systems_are_told_apart() {
-        let of = |path: &str| filesystem_of(Path::new(path)).unwrap();
+        let of = |path: &str| filesystem_type_of(Path::new(path)).unwrap();
         assert_eq!(of("/proc/self"), of("/proc"));
         assert_ne!(of("/proc"), of("/"));
-        assert!(filesystem_of(Path::new("/proc/no such file")).is_err());
+        assert!(filesystem_type_of(Path::new("/proc/no such file")).is_err());
     }
 
     #[test]
     fn the_mount_of_a_path_is_found_by_its_number() {
-        let mounts = Mounts::read().unwrap();
-        let proc = mounts.of_path(Path::new("/proc/self/status")).unwrap();
-        assert_eq!(proc.unwrap().kind, "proc");
-        assert!(mounts.of_path(Path::new("/proc/no such file")).is_err());
+        let mounts = Mounts::read_mounts().unwrap();
+        let proc = mounts
+            .mount_of_path(Path::new("/proc/self/status"))
+            .unwrap();
+        assert_eq!(proc.unwrap().filesystem_type, "proc");
+        assert!(
+            mounts
+                .mount_of_path(Path::new("/proc/no such file"))
+                .is_err()
+        );
     }
 }

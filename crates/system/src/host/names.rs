@@ -2,26 +2,26 @@
 
 use super::device::BlockDevice;
 use super::null::NullFile;
-use super::ring::RingLog;
-use super::worker::Host;
-use crate::{Call, Errno, Error, Result};
+use super::ring::RingRequestLog;
+use super::worker::HostWorker;
+use crate::{CallKind, Errno, Error, Result};
 use rustix::fs::{Advice, AtFlags, Mode, OFlags};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
 /// Directories, drives and pipe ends that a worker's names lead to.
 #[derive(Default)]
-pub struct Ports {
+pub struct HostPorts {
     /// Directories behind `/mnt0`, `/mnt1`, ...
     pub directories: Vec<OwnedFd>,
     /// Drives behind `/dev/drive0`, `/dev/drive1`, ...
-    pub drives: Vec<DrivePort>,
-    /// Pipe ends of the worker; taken by [`crate::System::pipe_end`].
+    pub drive_ports: Vec<DrivePort>,
+    /// Pipe ends of the worker; taken by [`crate::System::open_pipe_end`].
     pub pipe_ends: Vec<Option<OwnedFd>>,
     /// Read-ahead advice for every file and drive that the worker opens.
     pub read_ahead: ReadAhead,
     /// Log of the requests that the worker's ring submits and reaps.
-    pub ring_log: Option<RingLog>,
+    pub ring_log: Option<RingRequestLog>,
 }
 
 /// Read-ahead advice to the kernel through posix_fadvise(2).
@@ -29,32 +29,36 @@ pub struct Ports {
 pub enum ReadAhead {
     /// No advice: the kernel detects the access pattern.
     #[default]
-    Normal,
+    NormalReadAhead,
     /// Sequential access: the kernel doubles its read-ahead.
-    Sequential,
+    SequentialReadAhead,
     /// Random access: the kernel does not read ahead.
-    Random,
+    NoReadAhead,
 }
 
 impl ReadAhead {
     /// Every kind of read-ahead advice.
-    pub const ALL: [Self; 3] = [Self::Normal, Self::Sequential, Self::Random];
+    pub const ALL_MODES: [Self; 3] = [
+        Self::NormalReadAhead,
+        Self::SequentialReadAhead,
+        Self::NoReadAhead,
+    ];
 
     /// Returns the name of the read-ahead advice.
-    pub fn name(self) -> &'static str {
+    pub fn read_ahead_name(self) -> &'static str {
         match self {
-            Self::Normal => "normal",
-            Self::Sequential => "sequential",
-            Self::Random => "random",
+            Self::NormalReadAhead => "normal",
+            Self::SequentialReadAhead => "sequential",
+            Self::NoReadAhead => "random",
         }
     }
 
     /// Gives the advice for an open file to the kernel.
-    pub(super) fn advise(self, file: BorrowedFd<'_>) -> std::result::Result<(), Errno> {
+    pub(super) fn advise_kernel(self, file: BorrowedFd<'_>) -> std::result::Result<(), Errno> {
         let advice = match self {
-            Self::Normal => return Ok(()),
-            Self::Sequential => Advice::Sequential,
-            Self::Random => Advice::Random,
+            Self::NormalReadAhead => return Ok(()),
+            Self::SequentialReadAhead => Advice::Sequential,
+            Self::NoReadAhead => Advice::Random,
         };
         Ok(rustix::fs::fadvise(file, 0, None, advice)?)
     }
@@ -71,10 +75,10 @@ pub enum DrivePort {
         writable: bool,
     },
     /// User's file that serves as a read-only drive.
-    File(PathBuf),
+    RegularFile(PathBuf),
     /// Null drive: it discards writes, leaves read buffers unchanged, and completes both
     /// immediately. The measured time is the cost of generating the load.
-    Null {
+    NullDrive {
         /// Length of the null drive in bytes.
         length_bytes: u64,
     },
@@ -84,28 +88,28 @@ impl DrivePort {
     /// Returns an open file of a null drive; `None` for other targets.
     pub(super) fn null_file(&self) -> Option<NullFile> {
         match self {
-            Self::Device { .. } | Self::File(_) => None,
-            Self::Null { length_bytes } => Some(NullFile::new(*length_bytes)),
+            Self::Device { .. } | Self::RegularFile(_) => None,
+            Self::NullDrive { length_bytes } => Some(NullFile::new(*length_bytes)),
         }
     }
 
     /// Opens the target without creating or truncating anything.
-    pub(super) fn open(&self, flags: OFlags) -> std::result::Result<OwnedFd, Errno> {
+    pub(super) fn open_drive(&self, flags: OFlags) -> std::result::Result<OwnedFd, Errno> {
         let flags = flags - OFlags::CREATE - OFlags::TRUNC;
         let writes = flags.intersects(OFlags::WRONLY | OFlags::RDWR);
         match self {
             Self::Device {
                 writable: false, ..
             }
-            | Self::File(_)
+            | Self::RegularFile(_)
                 if writes =>
             {
                 Err(Errno::ReadOnly)
             }
-            Self::Device { device, .. } => Ok(device.open(flags)?),
-            Self::File(path) => Ok(rustix::fs::open(path, flags, Mode::empty())?),
+            Self::Device { device, .. } => Ok(device.open_device(flags)?),
+            Self::RegularFile(path) => Ok(rustix::fs::open(path, flags, Mode::empty())?),
             // There is a descriptor behind every open file.
-            Self::Null { .. } => {
+            Self::NullDrive { .. } => {
                 let flags = flags - OFlags::DIRECT - OFlags::DSYNC;
                 Ok(rustix::fs::open("/dev/null", flags, Mode::empty())?)
             }
@@ -113,9 +117,12 @@ impl DrivePort {
     }
 }
 
-impl Ports {
+impl HostPorts {
     /// Returns the target of a name in the name space that the crate's documentation describes.
-    pub(super) fn resolve<'a>(&'a self, path: &'a str) -> std::result::Result<PortPath<'a>, Errno> {
+    pub(super) fn resolve_port_path<'a>(
+        &'a self,
+        path: &'a str,
+    ) -> std::result::Result<PortPath<'a>, Errno> {
         if let "/dev/null" | "/dev/zero" = path {
             return Ok(PortPath::Device(path));
         }
@@ -123,8 +130,8 @@ impl Ports {
             let port = number
                 .parse()
                 .ok()
-                .and_then(|number: usize| self.drives.get(number));
-            return port.map(PortPath::Drive).ok_or(Errno::NoEntry);
+                .and_then(|number: usize| self.drive_ports.get(number));
+            return port.map(PortPath::DrivePath).ok_or(Errno::NoEntry);
         }
         let (mount, name) = path
             .strip_prefix("/mnt")
@@ -141,7 +148,7 @@ impl Ports {
             .ok()
             .and_then(|number: usize| self.directories.get(number));
         let directory = directory.ok_or(Errno::NoEntry)?;
-        Ok(PortPath::InDirectory(
+        Ok(PortPath::DirectoryPath(
             directory.as_fd(),
             if name.is_empty() { "." } else { name },
         ))
@@ -150,45 +157,45 @@ impl Ports {
 
 /// Target of a name in the worker's name space.
 pub(super) enum PortPath<'a> {
-    InDirectory(BorrowedFd<'a>, &'a str),
-    Drive(&'a DrivePort),
+    DirectoryPath(BorrowedFd<'a>, &'a str),
+    DrivePath(&'a DrivePort),
     Device(&'a str),
 }
 
-impl Host {
+impl HostWorker {
     pub(crate) fn stat(&mut self, path: &str) -> Result<u64> {
-        self.call_in_directory(Call::Stat, path, |directory, name| {
+        self.call_in_directory(CallKind::Stat, path, |directory, name| {
             let status = rustix::fs::statat(directory, name, AtFlags::empty())?;
             Ok(status.st_size as u64)
         })
     }
 
     pub(crate) fn unlink(&mut self, path: &str) -> Result<()> {
-        self.call_in_directory(Call::Unlink, path, |directory, name| {
+        self.call_in_directory(CallKind::Unlink, path, |directory, name| {
             rustix::fs::unlinkat(directory, name, AtFlags::empty())
         })
     }
 
     pub(crate) fn mkdir(&mut self, path: &str) -> Result<()> {
-        self.call_in_directory(Call::Mkdir, path, |directory, name| {
+        self.call_in_directory(CallKind::Mkdir, path, |directory, name| {
             rustix::fs::mkdirat(directory, name, Mode::from_raw_mode(0o777))
         })
     }
 
     pub(crate) fn rmdir(&mut self, path: &str) -> Result<()> {
-        self.call_in_directory(Call::Rmdir, path, |directory, name| {
+        self.call_in_directory(CallKind::Rmdir, path, |directory, name| {
             rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR)
         })
     }
 
     pub(crate) fn rename(&mut self, from: &str, to: &str) -> Result<()> {
-        let failed = |errno| Error::failed(Call::Rename, to, errno);
-        let PortPath::InDirectory(to_directory, to_name) =
-            self.ports.resolve(to).map_err(failed)?
+        let failed = |errno| Error::call_failed(CallKind::Rename, to, errno);
+        let PortPath::DirectoryPath(to_directory, to_name) =
+            self.ports.resolve_port_path(to).map_err(failed)?
         else {
             return Err(failed(Errno::Access));
         };
-        self.call_in_directory(Call::Rename, from, |from_directory, from_name| {
+        self.call_in_directory(CallKind::Rename, from, |from_directory, from_name| {
             rustix::fs::renameat(from_directory, from_name, to_directory, to_name)
         })
     }
@@ -196,21 +203,21 @@ impl Host {
     /// Makes a call on a name, which must lie in one of the worker's directories.
     pub(super) fn call_in_directory<T>(
         &self,
-        call: Call,
+        call: CallKind,
         path: &str,
         act: impl FnOnce(BorrowedFd<'_>, &str) -> rustix::io::Result<T>,
     ) -> Result<T> {
         self.check_stop()?;
         match self
             .ports
-            .resolve(path)
-            .map_err(|errno| Error::failed(call, path, errno))?
+            .resolve_port_path(path)
+            .map_err(|errno| Error::call_failed(call, path, errno))?
         {
-            PortPath::InDirectory(directory, name) => {
-                act(directory, name).map_err(|errno| Error::failed(call, path, errno))
+            PortPath::DirectoryPath(directory, name) => {
+                act(directory, name).map_err(|errno| Error::call_failed(call, path, errno))
             }
-            PortPath::Drive(_) | PortPath::Device(_) => {
-                Err(Error::failed(call, path, Errno::Access))
+            PortPath::DrivePath(_) | PortPath::Device(_) => {
+                Err(Error::call_failed(call, path, Errno::Access))
             }
         }
     }
@@ -223,9 +230,9 @@ mod tests {
     #[test]
     fn names_stay_in_their_directories() {
         let here = || OwnedFd::from(std::fs::File::open(".").unwrap());
-        let ports = Ports {
+        let ports = HostPorts {
             directories: vec![here(), here()],
-            ..Ports::default()
+            ..HostPorts::default()
         };
         for (path, expected) in [
             ("/mnt0/a/b", Ok("a/b")),
@@ -240,9 +247,9 @@ mod tests {
             ("/etc/passwd", Err(Errno::NoEntry)),
             ("a", Err(Errno::NoEntry)),
         ] {
-            let resolved = ports.resolve(path).map(|name| match name {
-                PortPath::InDirectory(_, name) => name,
-                PortPath::Drive(_) | PortPath::Device(_) => "a device",
+            let resolved = ports.resolve_port_path(path).map(|name| match name {
+                PortPath::DirectoryPath(_, name) => name,
+                PortPath::DrivePath(_) | PortPath::Device(_) => "a device",
             });
             assert_eq!(resolved, expected, "{path}");
         }

@@ -12,7 +12,7 @@ pub use error::{OutputError, OutputProblem};
 pub use folder::make_folder;
 
 use destination::Destination;
-use partial::Partial;
+use partial::PartialFile;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use std::fs::File;
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 /// Destination for output: a regular file to be written, or `/dev/null`.
 ///
 /// A long computation opens its output before it starts, so that errors in the name appear early.
-/// Until [`Self::write`] an existing file stays unchanged.
+/// Until [`Self::write_bytes`] an existing file stays unchanged.
 #[derive(Debug)]
 pub struct OutputFile {
     path: PathBuf,
@@ -43,12 +43,12 @@ impl OutputFile {
     ///
     /// The path leads to something other than a regular file, or to another user's file in a
     /// directory that others may write to, or it cannot be written.
-    pub fn open(path: &Path) -> Result<Self, OutputError> {
-        let opened = Destination::find(path).and_then(|destination| {
+    pub fn open_output(path: &Path) -> Result<Self, OutputError> {
+        let opened = Destination::find_destination(path).and_then(|destination| {
             if let Some(destination) = &destination {
                 destination.require_trusted_links()?;
                 destination.require_replaceable()?;
-                Partial::create(destination.directory(), None)?.remove()?;
+                PartialFile::create_partial(destination.directory(), None)?.remove_partial()?;
             }
             Ok(destination)
         });
@@ -62,17 +62,17 @@ impl OutputFile {
     }
 
     /// Checks that another part of the program may open the file for writing, by the rules for
-    /// links of [`Self::open`]. Neither the file nor its directory needs to exist yet.
+    /// links of [`Self::open_output`]. Neither the file nor its directory needs to exist yet.
     ///
     /// # Errors
     ///
     /// The path leads to something other than a regular file, or through another user's link.
-    pub fn check(path: &Path) -> Result<(), OutputError> {
-        let found = match Destination::find(path) {
+    pub fn check_output(path: &Path) -> Result<(), OutputError> {
+        let found = match Destination::find_destination(path) {
             Ok(Some(destination)) => destination
                 .require_trusted_links()
                 .and_then(|()| destination.open_entry().map(drop)),
-            Ok(None) => Err(OutputProblem::null()),
+            Ok(None) => Err(OutputProblem::null_device_problem()),
             Err(OutputProblem::Io(error)) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(problem) => Err(problem),
         };
@@ -87,7 +87,7 @@ impl OutputFile {
     ///
     /// The file cannot be written, or something else has taken its name meanwhile. The old file is
     /// then unchanged.
-    pub fn write(self, bytes: &[u8]) -> Result<(), OutputError> {
+    pub fn write_bytes(self, bytes: &[u8]) -> Result<(), OutputError> {
         self.write_with(|file| file.write_all(bytes))
     }
 
@@ -96,7 +96,7 @@ impl OutputFile {
     ///
     /// # Errors
     ///
-    /// As [`Self::write`], and if `produce` fails.
+    /// As [`Self::write_bytes`], and if `produce` fails.
     pub fn write_with<T>(
         self,
         produce: impl FnOnce(&mut dyn Write) -> io::Result<T>,
@@ -106,9 +106,9 @@ impl OutputFile {
             return produce(&mut io::sink()).map_err(|error| failed(error.into()));
         };
         let written = destination.require_replaceable().and_then(|replaced| {
-            let partial = Partial::create(destination.directory(), replaced.as_ref())?;
+            let partial = PartialFile::create_partial(destination.directory(), replaced.as_ref())?;
             let produced = produce(&mut partial.file())?;
-            partial.publish(destination.name())?;
+            partial.publish_as(destination.file_name())?;
             Ok(produced)
         });
         written.map_err(failed)
@@ -120,18 +120,18 @@ impl OutputFile {
     /// # Errors
     ///
     /// The file cannot be created, or one exists and must stay.
-    pub fn begin(self, replaces: bool) -> Result<File, OutputError> {
+    pub fn begin_output(self, replaces: bool) -> Result<File, OutputError> {
         let failed = |problem| OutputError::new(&self.path, problem);
         let Some(destination) = &self.destination else {
             let null = File::options().write(true).open("/dev/null");
             return null.map_err(|error| failed(error.into()));
         };
         let begun = destination.require_replaceable().and_then(|replaced| {
-            let partial = Partial::create(destination.directory(), replaced.as_ref())?;
+            let partial = PartialFile::create_partial(destination.directory(), replaced.as_ref())?;
             let file = partial.file().try_clone()?;
             match replaces {
-                true => partial.publish(destination.name())?,
-                false => partial.publish_new(destination.name())?,
+                true => partial.publish_as(destination.file_name())?,
+                false => partial.publish_as_new(destination.file_name())?,
             }
             Ok(file)
         });
@@ -147,13 +147,13 @@ impl OutputFile {
     }
 
     /// Reports whether the output file exists already.
-    pub fn is_there(&self) -> bool {
+    pub fn already_exists(&self) -> bool {
         let destination = self.destination.as_ref();
         destination.is_some_and(|destination| !matches!(destination.open_entry(), Ok(None)))
     }
 
     /// Reports whether a path leads to the file that would be replaced.
-    pub fn is(&self, path: &Path) -> bool {
+    pub fn is_same_file_as(&self, path: &Path) -> bool {
         self.destination
             .as_ref()
             .is_some_and(|destination| destination.is_same_file(path))

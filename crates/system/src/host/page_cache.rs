@@ -32,19 +32,19 @@ pub struct DropCachesError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DirectSupport {
     /// O_DIRECT bypasses the page cache.
-    Supported {
+    DirectSupported {
         /// Required alignment of the buffer in memory, in bytes.
         memory_alignment: u64,
         /// Required alignment of offset and length, in bytes.
         offset_alignment: u64,
     },
     /// O_DIRECT does not bypass the page cache, whether or not open(2) accepts the flag.
-    Unsupported {
+    DirectUnsupported {
         /// Reason, with a remedy if there is one.
         why: String,
     },
     /// Unknown: the kernel does not say, and only the residency after a read can show it.
-    Unknown,
+    DirectUnknown,
 }
 
 /// Writes a file's dirty pages to storage and drops all its pages from the page cache. Pages that
@@ -74,7 +74,7 @@ pub fn drop_clean_pages(file: BorrowedFd<'_>) -> io::Result<()> {
     Ok(rustix::fs::fadvise(file, 0, None, Advice::DontNeed)?)
 }
 
-pub use crate::DROP_CACHES;
+pub use crate::DROP_CACHES_PATH;
 
 /// Writes all dirty data of the machine to storage, and drops the clean page cache, directory
 /// entries and inodes of the whole machine.
@@ -84,7 +84,7 @@ pub use crate::DROP_CACHES;
 /// The user is not root, or /proc is not that of the initial name space.
 pub fn drop_all_caches() -> Result<(), DropCachesError> {
     rustix::fs::sync();
-    std::fs::write(DROP_CACHES, "3\n").map_err(|source| DropCachesError { source })
+    std::fs::write(DROP_CACHES_PATH, "3\n").map_err(|source| DropCachesError { source })
 }
 
 /// Returns the bytes of the first `length_bytes` of a file or block device that are in the page
@@ -111,9 +111,9 @@ pub fn resident_bytes(file: BorrowedFd<'_>, length_bytes: u64) -> Option<u64> {
 
 /// Returns the type of the file system that a file lies on, if it keeps its files in memory; `None`
 /// for others.
-pub fn memory_file_system(file: BorrowedFd<'_>) -> Option<&'static str> {
+pub fn memory_file_system_name(file: BorrowedFd<'_>) -> Option<&'static str> {
     let status = rustix::fs::fstat(file).ok()?;
-    if !stores_data(FileType::from_raw_mode(status.st_mode)) {
+    if !is_data_file(FileType::from_raw_mode(status.st_mode)) {
         // The node of a device lies in memory; what it names does not.
         return None;
     }
@@ -133,23 +133,23 @@ pub fn memory_file_system(file: BorrowedFd<'_>) -> Option<&'static str> {
 /// # Errors
 ///
 /// The file's status cannot be read.
-pub fn direct_io(file: BorrowedFd<'_>) -> io::Result<DirectSupport> {
+pub fn direct_io_support(file: BorrowedFd<'_>) -> io::Result<DirectSupport> {
     // Since Linux 6.6 open(2) takes O_DIRECT on tmpfs, and caches as before.
-    if let Some(name) = memory_file_system(file) {
-        return Ok(DirectSupport::Unsupported {
+    if let Some(name) = memory_file_system_name(file) {
+        return Ok(DirectSupport::DirectUnsupported {
             why: format!("{name} keeps its files in memory"),
         });
     }
     let status = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN)?;
     if status.stx_mask & StatxFlags::DIOALIGN.bits() == 0 {
-        return Ok(DirectSupport::Unknown);
+        return Ok(DirectSupport::DirectUnknown);
     }
     if status.stx_dio_offset_align == 0 {
-        return Ok(DirectSupport::Unsupported {
+        return Ok(DirectSupport::DirectUnsupported {
             why: explain_direct_refusal(file),
         });
     }
-    Ok(DirectSupport::Supported {
+    Ok(DirectSupport::DirectSupported {
         memory_alignment: u64::from(status.stx_dio_mem_align),
         offset_alignment: u64::from(status.stx_dio_offset_align),
     })
@@ -161,15 +161,17 @@ pub fn direct_io(file: BorrowedFd<'_>) -> io::Result<DirectSupport> {
 /// # Errors
 ///
 /// The status of the file cannot be read.
-pub fn direct_io_of_files_in(directory: &Path) -> io::Result<DirectSupport> {
+pub fn direct_io_support_in_directory(directory: &Path) -> io::Result<DirectSupport> {
     let nameless = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     let Ok(file) = rustix::fs::open(directory, nameless, Mode::RUSR | Mode::WUSR) else {
-        return Ok(DirectSupport::Unknown);
+        return Ok(DirectSupport::DirectUnknown);
     };
-    match direct_io(file.as_fd())? {
-        DirectSupport::Unknown if refuses_direct(file.as_fd()) => Ok(DirectSupport::Unsupported {
-            why: explain_direct_refusal(file.as_fd()),
-        }),
+    match direct_io_support(file.as_fd())? {
+        DirectSupport::DirectUnknown if refuses_direct(file.as_fd()) => {
+            Ok(DirectSupport::DirectUnsupported {
+                why: explain_direct_refusal(file.as_fd()),
+            })
+        }
         support => Ok(support),
     }
 }
@@ -180,33 +182,33 @@ fn refuses_direct(file: BorrowedFd<'_>) -> bool {
     if invalid(rustix::fs::fcntl_setfl(file, OFlags::DIRECT)) {
         return true;
     }
-    let buffer = vec![0; 2 * ALIGNMENT_BYTES_MAX];
-    let start = buffer.as_ptr().align_offset(ALIGNMENT_BYTES_MAX);
-    let aligned = &buffer[start..start + ALIGNMENT_BYTES_MAX];
+    let buffer = vec![0; 2 * DIRECT_ALIGNMENT_BYTES_MAX];
+    let start = buffer.as_ptr().align_offset(DIRECT_ALIGNMENT_BYTES_MAX);
+    let aligned = &buffer[start..start + DIRECT_ALIGNMENT_BYTES_MAX];
     invalid(rustix::io::pwrite(file, aligned, 0).map(|_| ()))
 }
 
 /// Largest alignment that O_DIRECT requires on the devices in use, in bytes.
-const ALIGNMENT_BYTES_MAX: usize = 65_536;
+const DIRECT_ALIGNMENT_BYTES_MAX: usize = 65_536;
 
 /// Returns the reason why a file has no direct I/O, as far as the mount shows it. open(2) may
 /// accept O_DIRECT all the same: ext4 then caches silently.
 fn explain_direct_refusal(file: BorrowedFd<'_>) -> String {
-    match find_mount(file) {
+    match find_mount_of_file(file) {
         Some(mount)
             if mount
-                .super_options
+                .superblock_options
                 .split(',')
                 .any(|word| word == "data=journal") =>
         {
             format!(
                 "{} is mounted with data=journal, which sends all file data through the page cache and the journal: mount it without data=journal",
-                mount.kind
+                mount.filesystem_type
             )
         }
         Some(mount) => format!(
             "{} does not support direct I/O for this file (for example, because it is compressed, encrypted, verified or journalled)",
-            mount.kind
+            mount.filesystem_type
         ),
         None => "its file system does not support direct I/O for this file".to_owned(),
     }
@@ -214,14 +216,16 @@ fn explain_direct_refusal(file: BorrowedFd<'_>) -> String {
 
 /// Returns the mount that a file was opened on; `None` if the kernel does not report it (before
 /// Linux 5.8).
-pub(super) fn find_mount(file: BorrowedFd<'_>) -> Option<Mount> {
+pub(super) fn find_mount_of_file(file: BorrowedFd<'_>) -> Option<Mount> {
     let status = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?;
-    let mounts = Mounts::read().ok()?;
-    let mount = mounts.iter().find(|mount| mount.id == status.stx_mnt_id);
+    let mounts = Mounts::read_mounts().ok()?;
+    let mount = mounts
+        .iter()
+        .find(|mount| mount.mount_id == status.stx_mnt_id);
     mount.cloned()
 }
 
-fn stores_data(kind: FileType) -> bool {
+fn is_data_file(kind: FileType) -> bool {
     matches!(kind, FileType::RegularFile | FileType::Directory)
 }
 
@@ -230,23 +234,23 @@ fn stores_data(kind: FileType) -> bool {
 fn count_cached_pages(file: BorrowedFd<'_>, length_bytes: u64) -> Option<u64> {
     /// Layout of the kernel's `struct cachestat_range`.
     #[repr(C)]
-    struct CacheRange {
-        offset: u64,
-        length: u64,
+    struct CachestatRange {
+        offset_bytes: u64,
+        length_bytes: u64,
     }
     /// Kernel's `struct cachestat`: pages cached, dirty, under write-back, evicted, and recently
     /// evicted.
     #[repr(C)]
     #[derive(Default)]
-    struct CacheStatistics {
+    struct CachestatResult {
         cached_pages: u64,
         other_counts: [u64; 4],
     }
-    let range = CacheRange {
-        offset: 0,
-        length: length_bytes,
+    let range = CachestatRange {
+        offset_bytes: 0,
+        length_bytes,
     };
-    let mut statistics = CacheStatistics::default();
+    let mut statistics = CachestatResult::default();
     // SAFETY: the descriptor is open for as long as it is borrowed, and both
     // pointers are to structures of the kernel's layout that outlive the call.
     let result = unsafe {
@@ -344,7 +348,7 @@ mod tests {
     fn what_has_no_pages_is_not_counted() {
         let null = std::fs::File::open("/dev/null").unwrap();
         assert_eq!(resident_bytes(null.as_fd(), u64::MAX), None);
-        assert_eq!(memory_file_system(null.as_fd()), None);
+        assert_eq!(memory_file_system_name(null.as_fd()), None);
         drop_pages(null.as_fd()).unwrap();
         let (pipe, _write_end) = std::io::pipe().unwrap();
         assert_eq!(resident_bytes(pipe.as_fd(), u64::MAX), None);

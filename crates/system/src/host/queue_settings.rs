@@ -5,7 +5,7 @@
 
 mod held;
 
-pub use held::{AbandonedQueue, HeldQueue, PutBack, abandoned, any_noted};
+pub use held::{AbandonedQueue, LockedQueue, RestoredSetting, find_abandoned_queues, has_any_note};
 
 use super::device::{BlockDevice, DeviceError, DeviceNumber};
 use std::fs::OpenOptions;
@@ -15,19 +15,19 @@ use std::path::{Path, PathBuf};
 
 /// Queue setting that may be changed. None of them can lose data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum QueueKey {
+pub enum QueueSettingKey {
     /// Read-ahead size for sequential readers, `read_ahead_kb`.
     ReadAheadKb,
     /// I/O scheduler that orders the requests, `scheduler`.
     Scheduler,
 }
 
-impl QueueKey {
+impl QueueSettingKey {
     /// Every queue setting that may be changed.
-    pub const ALL: [Self; 2] = [Self::ReadAheadKb, Self::Scheduler];
+    pub const ALL_KEYS: [Self; 2] = [Self::ReadAheadKb, Self::Scheduler];
 
     /// Returns the setting's name in sysfs.
-    pub fn name(self) -> &'static str {
+    pub fn key_name(self) -> &'static str {
         match self {
             Self::ReadAheadKb => "read_ahead_kb",
             Self::Scheduler => "scheduler",
@@ -35,7 +35,9 @@ impl QueueKey {
     }
 
     fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|key| key.name() == name)
+        Self::ALL_KEYS
+            .into_iter()
+            .find(|key| key.key_name() == name)
     }
 }
 
@@ -47,13 +49,13 @@ pub enum QueueError {
     Device(#[from] DeviceError),
     /// Disk that was removed, or loop device with another backing file.
     #[error("{disk} no longer exists, or is now another disk")]
-    Gone {
+    QueueGone {
         /// Kernel's name of the disk.
         disk: String,
     },
     /// Value that the setting does not accept.
     #[error("{}: `{value}` is not allowed; allowed: {allowed}", path.display())]
-    Value {
+    InvalidValue {
         /// Path of the setting's file in sysfs.
         path: PathBuf,
         /// Value that was rejected.
@@ -65,7 +67,7 @@ pub enum QueueError {
     #[error(
         "{holder} is varying the settings of {disk}: wait until it ends, because only one search at a time can restore them"
     )]
-    Held {
+    HeldByOtherProcess {
         /// Kernel's name of the disk.
         disk: String,
         /// Process that varies the disk's settings.
@@ -92,7 +94,7 @@ pub enum QueueError {
 }
 
 impl QueueError {
-    fn io(action: &'static str, path: &Path, source: impl Into<io::Error>) -> Self {
+    fn from_io(action: &'static str, path: &Path, source: impl Into<io::Error>) -> Self {
         Self::Io {
             action,
             path: path.to_owned(),
@@ -103,32 +105,35 @@ impl QueueError {
 
 /// Request queue of a whole disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Queue {
-    disk: BlockDevice,
+pub struct RequestQueue {
+    queue_disk: BlockDevice,
     /// Identity that distinguishes this disk from a later one with the same number.
-    identity: String,
+    queue_identity: String,
 }
 
-impl Queue {
+impl RequestQueue {
     /// Returns the request queue of a disk, or of the disk that contains a partition.
     ///
     /// # Errors
     ///
     /// The device has no queue of its own.
-    pub fn of(device: &BlockDevice) -> Result<Self, QueueError> {
+    pub fn queue_of_device(device: &BlockDevice) -> Result<Self, QueueError> {
         let disk = device.whole_disk()?;
-        let directory = disk.sysfs().join("queue");
+        let directory = disk.sysfs_path().join("queue");
         let status = std::fs::metadata(&directory)
-            .map_err(|error| QueueError::io("find the request queue", &directory, error))?;
+            .map_err(|error| QueueError::from_io("find the request queue", &directory, error))?;
         // A loop device stays, and shows one file after the other.
-        let counter = disk.sysfs().join("diskseq");
+        let counter = disk.sysfs_path().join("diskseq");
         let medium = match std::fs::read_to_string(&counter) {
             // Kernels before 5.15 do not count.
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-            read => read.map_err(|error| QueueError::io("read it", &counter, error))?,
+            read => read.map_err(|error| QueueError::from_io("read it", &counter, error))?,
         };
         let identity = format!("{}-{}", status.ino(), medium.trim());
-        Ok(Self { disk, identity })
+        Ok(Self {
+            queue_disk: disk,
+            queue_identity: identity,
+        })
     }
 
     /// Returns the queue of the disk that now has this number; `None` if no disk has it. A disk
@@ -137,23 +142,26 @@ impl Queue {
         let link = PathBuf::from(format!("/sys/dev/block/{number}"));
         match link.symlink_metadata() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(QueueError::io("find the disk", &link, error)),
-            Ok(_) => Self::of(&BlockDevice::from_number(number)?).map(Some),
+            Err(error) => Err(QueueError::from_io("find the disk", &link, error)),
+            Ok(_) => Self::queue_of_device(&BlockDevice::from_number(number)?).map(Some),
         }
     }
 
     /// Returns the disk that the request queue belongs to.
-    pub fn disk(&self) -> &BlockDevice {
-        &self.disk
+    pub fn queue_disk(&self) -> &BlockDevice {
+        &self.queue_disk
     }
 
-    fn path(&self, key: QueueKey) -> PathBuf {
-        self.disk.sysfs().join("queue").join(key.name())
+    fn setting_path(&self, key: QueueSettingKey) -> PathBuf {
+        self.queue_disk
+            .sysfs_path()
+            .join("queue")
+            .join(key.key_name())
     }
 
-    fn read_text(&self, key: QueueKey) -> Result<String, QueueError> {
-        let path = self.path(key);
-        std::fs::read_to_string(&path).map_err(|error| QueueError::io("read it", &path, error))
+    fn read_text(&self, key: QueueSettingKey) -> Result<String, QueueError> {
+        let path = self.setting_path(key);
+        std::fs::read_to_string(&path).map_err(|error| QueueError::from_io("read it", &path, error))
     }
 
     /// Reads the value of a queue setting.
@@ -161,8 +169,8 @@ impl Queue {
     /// # Errors
     ///
     /// The setting's file cannot be read.
-    pub fn value(&self, key: QueueKey) -> Result<String, QueueError> {
-        Ok(selected_value(key, &self.read_text(key)?))
+    pub fn setting_value(&self, key: QueueSettingKey) -> Result<String, QueueError> {
+        Ok(parse_selected_value(key, &self.read_text(key)?))
     }
 
     /// Checks that a queue setting accepts a value.
@@ -170,18 +178,18 @@ impl Queue {
     /// # Errors
     ///
     /// The value is not a number, or not one of the choices that the kernel lists.
-    pub fn check(&self, key: QueueKey, value: &str) -> Result<(), QueueError> {
-        let refused = |allowed: String| QueueError::Value {
-            path: self.path(key),
+    pub fn check_value(&self, key: QueueSettingKey, value: &str) -> Result<(), QueueError> {
+        let refused = |allowed: String| QueueError::InvalidValue {
+            path: self.setting_path(key),
             value: value.to_owned(),
             allowed,
         };
         match key {
-            QueueKey::ReadAheadKb => match value.parse::<u32>() {
+            QueueSettingKey::ReadAheadKb => match value.parse::<u32>() {
                 Ok(number) if number.to_string() == value => Ok(()),
                 _ => Err(refused(format!("whole numbers up to {}", u32::MAX))),
             },
-            QueueKey::Scheduler => {
+            QueueSettingKey::Scheduler => {
                 let text = self.read_text(key)?;
                 let choices: Vec<&str> = text
                     .split_whitespace()
@@ -200,32 +208,32 @@ impl Queue {
     /// # Errors
     ///
     /// The disk is gone, or the kernel rejects the value or the user.
-    pub fn set(&self, key: QueueKey, value: &str) -> Result<(), QueueError> {
-        if Self::from_number(self.disk.number())?.as_ref() != Some(self) {
-            return Err(QueueError::Gone {
-                disk: self.disk.name().to_owned(),
+    pub fn set_value(&self, key: QueueSettingKey, value: &str) -> Result<(), QueueError> {
+        if Self::from_number(self.queue_disk.device_number())?.as_ref() != Some(self) {
+            return Err(QueueError::QueueGone {
+                disk: self.queue_disk.name().to_owned(),
             });
         }
-        self.check(key, value)?;
-        let path = self.path(key);
+        self.check_value(key, value)?;
+        let path = self.setting_path(key);
         // Neither made nor truncated: it is there, or the disk is gone.
         OpenOptions::new()
             .write(true)
             .open(&path)
             .and_then(|mut file| file.write_all(value.as_bytes()))
-            .map_err(|error| QueueError::io("set it", &path, error))
+            .map_err(|error| QueueError::from_io("set it", &path, error))
     }
 }
 
 /// Returns the value in a setting's text. For a scheduler it is the word in brackets; a single
 /// scheduler has no brackets.
-fn selected_value(key: QueueKey, text: &str) -> String {
+fn parse_selected_value(key: QueueSettingKey, text: &str) -> String {
     let word = match key {
-        QueueKey::Scheduler => text
+        QueueSettingKey::Scheduler => text
             .split_whitespace()
             .find(|word| word.starts_with('['))
             .unwrap_or(text),
-        QueueKey::ReadAheadKb => text,
+        QueueSettingKey::ReadAheadKb => text,
     };
     word.trim().trim_matches(['[', ']']).to_owned()
 }
@@ -236,10 +244,13 @@ mod tests {
 
     #[test]
     fn the_chosen_one_of_several_is_in_brackets() {
-        let of = |text| selected_value(QueueKey::Scheduler, text);
+        let of = |text| parse_selected_value(QueueSettingKey::Scheduler, text);
         assert_eq!(of("[none] mq-deadline kyber \n"), "none");
         assert_eq!(of("none [mq-deadline]\n"), "mq-deadline");
         assert_eq!(of("none\n"), "none");
-        assert_eq!(selected_value(QueueKey::ReadAheadKb, "128\n"), "128");
+        assert_eq!(
+            parse_selected_value(QueueSettingKey::ReadAheadKb, "128\n"),
+            "128"
+        );
     }
 }

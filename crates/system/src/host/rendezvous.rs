@@ -1,6 +1,6 @@
 //! Meeting point of a run's workers: a barrier and notices between workers.
 
-use super::clock::monotonic;
+use super::clock::monotonic_now;
 use crate::{Error, Result};
 use diskperf_timeline::Nanoseconds;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,66 +9,66 @@ use std::time::Duration;
 
 /// Reusable barrier for the workers of a run. A worker that fails breaks it for the others, and the
 /// end of the run breaks it for all.
-pub struct Rendezvous {
-    workers: usize,
+pub struct HostRendezvous {
+    worker_count: usize,
     state: Mutex<BarrierState>,
-    changed: Condvar,
+    state_changed: Condvar,
 }
 
 struct BarrierState {
-    arrived_workers: usize,
+    arrived_worker_count: usize,
     /// Number of completed meetings; a waiting worker waits for it to change.
-    completed_meetings: u64,
-    released_at: Nanoseconds,
+    completed_meeting_count: u64,
+    release_time: Nanoseconds,
     is_broken: bool,
-    notices: u64,
+    notice_count: u64,
 }
 
 /// Maximum time for a waiting worker to notice the end of the run.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
-impl Rendezvous {
+impl HostRendezvous {
     /// Returns a barrier for this number of workers.
     pub fn new(workers: usize) -> Self {
         let state = BarrierState {
-            arrived_workers: 0,
-            completed_meetings: 0,
-            released_at: Nanoseconds::ZERO,
+            arrived_worker_count: 0,
+            completed_meeting_count: 0,
+            release_time: Nanoseconds::ZERO,
             is_broken: false,
-            notices: 0,
+            notice_count: 0,
         };
         Self {
-            workers,
+            worker_count: workers,
             state: Mutex::new(state),
-            changed: Condvar::new(),
+            state_changed: Condvar::new(),
         }
     }
 
     /// Waits for all workers, and returns the same release time to each: the arrival of the last
     /// one.
-    pub fn wait(&self, stop: &AtomicBool) -> Result<Nanoseconds> {
-        let mut state = self.lock();
-        state.arrived_workers += 1;
-        if state.arrived_workers == self.workers && !state.is_broken {
-            state.arrived_workers = 0;
-            state.completed_meetings += 1;
-            state.released_at = monotonic();
-            self.changed.notify_all();
-            return Ok(state.released_at);
+    pub fn wait_for_all_workers(&self, stop: &AtomicBool) -> Result<Nanoseconds> {
+        let mut state = self.lock_state();
+        state.arrived_worker_count += 1;
+        if state.arrived_worker_count == self.worker_count && !state.is_broken {
+            state.arrived_worker_count = 0;
+            state.completed_meeting_count += 1;
+            state.release_time = monotonic_now();
+            self.state_changed.notify_all();
+            return Ok(state.release_time);
         }
-        let completed_meetings = state.completed_meetings;
+        let completed_meetings = state.completed_meeting_count;
         loop {
-            if state.completed_meetings != completed_meetings {
-                return Ok(state.released_at);
+            if state.completed_meeting_count != completed_meetings {
+                return Ok(state.release_time);
             }
             if state.is_broken {
-                return Err(Error::PeerFailed);
+                return Err(Error::OtherWorkerFailed);
             }
             if stop.load(Ordering::Relaxed) {
                 return Err(Error::Interrupted);
             }
             state = self
-                .changed
+                .state_changed
                 .wait_timeout(state, STOP_CHECK_INTERVAL)
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
@@ -76,14 +76,14 @@ impl Rendezvous {
     }
 
     /// Returns the number of notices given so far.
-    pub fn notices(&self) -> u64 {
-        self.lock().notices
+    pub fn notice_count(&self) -> u64 {
+        self.lock_state().notice_count
     }
 
     /// Gives a notice, which wakes the workers that wait for one.
     pub fn give_notice(&self) {
-        self.lock().notices += 1;
-        self.changed.notify_all();
+        self.lock_state().notice_count += 1;
+        self.state_changed.notify_all();
     }
 
     /// Waits until more notices than `seen` were given, or until a deadline if there is one, while
@@ -93,29 +93,29 @@ impl Rendezvous {
         (seen, until): (u64, Option<Nanoseconds>),
         check_stop: impl Fn() -> Result<()>,
     ) -> Result<()> {
-        let mut state = self.lock();
+        let mut state = self.lock_state();
         loop {
             check_stop()?;
-            let left = until.map(|until| until.since(monotonic()));
-            if state.notices > seen || state.is_broken || left == Some(Nanoseconds::ZERO) {
+            let left = until.map(|until| until.since(monotonic_now()));
+            if state.notice_count > seen || state.is_broken || left == Some(Nanoseconds::ZERO) {
                 return Ok(());
             }
             let slice = left.map_or(STOP_CHECK_INTERVAL, |left| {
                 Duration::from_nanos(left.0).min(STOP_CHECK_INTERVAL)
             });
-            let waited = self.changed.wait_timeout(state, slice);
+            let waited = self.state_changed.wait_timeout(state, slice);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
     /// Breaks the barrier, since this worker has failed and will not arrive again.
-    pub fn give_up(&self) {
-        self.lock().is_broken = true;
-        self.changed.notify_all();
+    pub fn break_barrier(&self) {
+        self.lock_state().is_broken = true;
+        self.state_changed.notify_all();
     }
 
     /// Locks the state, even if a worker panicked with the lock: it left no partial change.
-    fn lock(&self) -> MutexGuard<'_, BarrierState> {
+    fn lock_state(&self) -> MutexGuard<'_, BarrierState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -126,13 +126,15 @@ mod tests {
     use std::sync::Arc;
 
     fn meet(workers: usize, rounds: usize) -> Vec<Vec<Result<Nanoseconds>>> {
-        let rendezvous = Arc::new(Rendezvous::new(workers));
+        let rendezvous = Arc::new(HostRendezvous::new(workers));
         let threads: Vec<_> = (0..workers)
             .map(|_| {
                 let rendezvous = Arc::clone(&rendezvous);
                 std::thread::spawn(move || {
                     let stop = AtomicBool::new(false);
-                    (0..rounds).map(|_| rendezvous.wait(&stop)).collect()
+                    (0..rounds)
+                        .map(|_| rendezvous.wait_for_all_workers(&stop))
+                        .collect()
                 })
             })
             .collect();
@@ -151,28 +153,28 @@ mod tests {
 
     #[test]
     fn a_failed_worker_breaks_it_for_the_others() {
-        let rendezvous = Rendezvous::new(2);
-        rendezvous.give_up();
+        let rendezvous = HostRendezvous::new(2);
+        rendezvous.break_barrier();
         assert_eq!(
-            rendezvous.wait(&AtomicBool::new(false)),
-            Err(Error::PeerFailed)
+            rendezvous.wait_for_all_workers(&AtomicBool::new(false)),
+            Err(Error::OtherWorkerFailed)
         );
     }
 
     #[test]
     fn a_notice_is_not_missed_by_who_saw_fewer_and_a_wait_ends_at_its_moment() {
-        let rendezvous = Arc::new(Rendezvous::new(2));
+        let rendezvous = Arc::new(HostRendezvous::new(2));
         let check_stop = || Ok(());
-        let seen = rendezvous.notices();
+        let seen = rendezvous.notice_count();
         rendezvous.give_notice();
         assert_eq!(rendezvous.await_notice((seen, None), check_stop), Ok(()));
-        let seen = rendezvous.notices();
-        let soon = monotonic() + Nanoseconds::from_millis(5);
+        let seen = rendezvous.notice_count();
+        let soon = monotonic_now() + Nanoseconds::from_millis(5);
         assert_eq!(
             rendezvous.await_notice((seen, Some(soon)), check_stop),
             Ok(())
         );
-        assert!(monotonic() >= soon);
+        assert!(monotonic_now() >= soon);
         let ended = || Err(Error::Interrupted);
         let stopped = rendezvous.await_notice((seen, None), ended);
         assert_eq!(stopped, Err(Error::Interrupted));
@@ -185,7 +187,7 @@ mod tests {
     #[test]
     fn the_end_of_the_run_breaks_it_for_all() {
         assert_eq!(
-            Rendezvous::new(2).wait(&AtomicBool::new(true)),
+            HostRendezvous::new(2).wait_for_all_workers(&AtomicBool::new(true)),
             Err(Error::Interrupted)
         );
     }

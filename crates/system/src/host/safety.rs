@@ -7,10 +7,10 @@ mod refusal;
 mod usage;
 mod writers;
 
-pub use refusal::Refusal;
+pub use refusal::WriteRefusal;
 
 use super::device::BlockDevice;
-use super::device::tool::{Tool, ToolError};
+use super::device::tool::{ExternalTool, ToolError};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 /// Maximum number of gaps that a note lists, of possibly hundreds.
-const NAMED_FACTS_MAX: usize = 3;
+const LISTED_FACTS_MAX: usize = 3;
 
 /// Device that may be written and is claimed from the kernel. While the claim exists, the device
 /// cannot be mounted, used as swap, or added to a device mapper or md device.
@@ -27,7 +27,7 @@ const NAMED_FACTS_MAX: usize = 3;
 pub struct ClaimedDevice {
     device: BlockDevice,
     /// Facts about other processes that could not be determined.
-    undetermined: BTreeSet<String>,
+    undetermined_facts: BTreeSet<String>,
     /// Exclusive open descriptor of the device, which is the claim.
     _claim: OwnedFd,
 }
@@ -39,17 +39,17 @@ impl ClaimedDevice {
     }
 
     /// Describes the facts about other processes that could not be determined; `None` if all were.
-    pub fn note(&self) -> Option<String> {
-        if self.undetermined.is_empty() {
+    pub fn undetermined_facts_note(&self) -> Option<String> {
+        if self.undetermined_facts.is_empty() {
             return None;
         }
         let named: Vec<&str> = self
-            .undetermined
+            .undetermined_facts
             .iter()
-            .take(NAMED_FACTS_MAX)
+            .take(LISTED_FACTS_MAX)
             .map(String::as_str)
             .collect();
-        let others = match self.undetermined.len() - named.len() {
+        let others = match self.undetermined_facts.len() - named.len() {
             0 => String::new(),
             count => format!(", and {count} more"),
         };
@@ -69,27 +69,27 @@ impl ClaimedDevice {
 ///
 /// # Errors
 ///
-/// A [`Refusal`] for every reason not to write.
+/// A [`WriteRefusal`] for every reason not to write.
 pub fn claim_for_writing(
     device: &BlockDevice,
     named: &Path,
     ignore_signature: bool,
-) -> Result<ClaimedDevice, Refusal> {
+) -> Result<ClaimedDevice, WriteRefusal> {
     require_same_device(device, named)?;
     if device.is_read_only() {
-        return Err(Refusal::ReadOnly {
+        return Err(WriteRefusal::ReadOnlyDevice {
             device: device.path().to_owned(),
         });
     }
-    let claim = device.open(OFlags::RDWR | OFlags::EXCL);
+    let claim = device.open_device(OFlags::RDWR | OFlags::EXCL);
     // Where the claim failed, this says more than "busy".
     usage::require_idle(device)?;
     let claim = claim.map_err(|source| match Errno::from_io_error(&source) {
-        Some(Errno::BUSY) => Refusal::InUse {
+        Some(Errno::BUSY) => WriteRefusal::InUseByKernel {
             device: device.path().to_owned(),
             source,
         },
-        _ => Refusal::NotOpened {
+        _ => WriteRefusal::CannotOpen {
             device: device.path().to_owned(),
             source,
         },
@@ -100,23 +100,23 @@ pub fn claim_for_writing(
     }
     Ok(ClaimedDevice {
         device: device.clone(),
-        undetermined,
+        undetermined_facts: undetermined,
         _claim: claim,
     })
 }
 
-fn require_same_device(device: &BlockDevice, named: &Path) -> Result<(), Refusal> {
+fn require_same_device(device: &BlockDevice, named: &Path) -> Result<(), WriteRefusal> {
     let named_device =
-        BlockDevice::from_path(named).map_err(|source| Refusal::PermittedNoDevice {
+        BlockDevice::from_path(named).map_err(|source| WriteRefusal::PermittedNoDevice {
             device: device.path().to_owned(),
             source,
         })?;
-    if named_device.number() != device.number() {
-        return Err(Refusal::PermittedOtherDevice {
+    if named_device.device_number() != device.device_number() {
+        return Err(WriteRefusal::PermittedOtherDevice {
             device: device.path().to_owned(),
-            number: device.number(),
+            number: device.device_number(),
             named: named.to_owned(),
-            named_number: named_device.number(),
+            named_number: named_device.device_number(),
         });
     }
     Ok(())
@@ -124,14 +124,14 @@ fn require_same_device(device: &BlockDevice, named: &Path) -> Result<(), Refusal
 
 /// Refuses a device with a signature. A partition table counts, even one that only the kernel still
 /// knows.
-fn require_no_signature(device: &BlockDevice) -> Result<(), Refusal> {
-    let not_proven = |why: String| Refusal::IdleUnproven {
+fn require_no_signature(device: &BlockDevice) -> Result<(), WriteRefusal> {
+    let not_proven = |why: String| WriteRefusal::UseUnknown {
         device: device.path().to_owned(),
         why,
     };
-    let mut found = signatures(device).map_err(|error| not_proven(error.to_string()))?;
+    let mut found = find_signatures(device).map_err(|error| not_proven(error.to_string()))?;
     let partitions = device
-        .partitions()
+        .list_partitions()
         .map_err(|error| not_proven(error.to_string()))?;
     // Partitions of no table are what a former user of a loop device left.
     let stale = match found.is_empty() {
@@ -149,17 +149,17 @@ fn require_no_signature(device: &BlockDevice) -> Result<(), Refusal> {
     if found.is_empty() {
         return Ok(());
     }
-    Err(Refusal::Signature {
+    Err(WriteRefusal::HasSignature {
         device: device.path().to_owned(),
         found,
     })
 }
 
 /// Returns the signatures that wipefs finds on the device, such as `ext4 at 0x438`.
-fn signatures(device: &BlockDevice) -> Result<Vec<String>, ToolError> {
+fn find_signatures(device: &BlockDevice) -> Result<Vec<String>, ToolError> {
     let options = ["--no-act", "--noheadings", "--output", "OFFSET,TYPE"].map(OsStr::new);
     let arguments = [&options[..], &[device.path().as_os_str()]].concat();
-    let list = Tool::Wipefs.run_checked(&arguments)?;
+    let list = ExternalTool::Wipefs.run_checked(&arguments)?;
     Ok(list
         .lines()
         .filter(|line| !line.trim().is_empty())

@@ -19,14 +19,14 @@ pub fn process_cpu_time() -> Nanoseconds {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ThreadUsage {
     /// CPU time at the resolution of the scheduler's clock.
-    pub(crate) cpu: Nanoseconds,
+    pub(crate) cpu_time: Nanoseconds,
     /// CPU time in user mode, counted in kernel ticks like `system`.
-    pub(crate) user: Nanoseconds,
-    pub(crate) system: Nanoseconds,
-    pub(crate) voluntary_switches: u64,
-    pub(crate) involuntary_switches: u64,
-    pub(crate) minor_faults: u64,
-    pub(crate) major_faults: u64,
+    pub(crate) user_time: Nanoseconds,
+    pub(crate) system_time: Nanoseconds,
+    pub(crate) voluntary_switch_count: u64,
+    pub(crate) involuntary_switch_count: u64,
+    pub(crate) minor_fault_count: u64,
+    pub(crate) major_fault_count: u64,
 }
 
 impl ThreadUsage {
@@ -49,13 +49,13 @@ impl ThreadUsage {
             Nanoseconds(time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000)
         };
         Ok(Self {
-            cpu: thread_cpu_time(),
-            user: span(usage.ru_utime),
-            system: span(usage.ru_stime),
-            voluntary_switches: usage.ru_nvcsw as u64,
-            involuntary_switches: usage.ru_nivcsw as u64,
-            minor_faults: usage.ru_minflt as u64,
-            major_faults: usage.ru_majflt as u64,
+            cpu_time: thread_cpu_time(),
+            user_time: span(usage.ru_utime),
+            system_time: span(usage.ru_stime),
+            voluntary_switch_count: usage.ru_nvcsw as u64,
+            involuntary_switch_count: usage.ru_nivcsw as u64,
+            minor_fault_count: usage.ru_minflt as u64,
+            major_fault_count: usage.ru_majflt as u64,
         })
     }
 }
@@ -65,7 +65,7 @@ fn thread_cpu_time() -> Nanoseconds {
     Nanoseconds(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// CPU time and storage reads of a thread's helpers: the threads that [`helper_name`] names, and
+/// CPU time and storage reads of a thread's helpers: the threads that [`helper_thread_name`] names, and
 /// those that the kernel creates for its ring (`iou-wrk-`, `iou-sqp-`), whose names contain the
 /// thread's id. In a container, the thread does not know the id that the kernel uses there, so only
 /// the former count.
@@ -77,15 +77,15 @@ pub(crate) struct HelperThreads {
 /// CPU time and storage reads of helper threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HelperUsage {
-    pub(crate) cpu: Nanoseconds,
-    pub(crate) user: Nanoseconds,
-    pub(crate) system: Nanoseconds,
+    pub(crate) cpu_time: Nanoseconds,
+    pub(crate) user_time: Nanoseconds,
+    pub(crate) system_time: Nanoseconds,
     /// Bytes that storage delivered to the helpers; 0 if the kernel does not account them.
     pub(crate) storage_read_bytes: u64,
 }
 
 /// Returns the name of a thread's helpers, of at most 15 characters.
-pub(crate) fn helper_name(thread: Pid) -> String {
+pub(crate) fn helper_thread_name(thread: Pid) -> String {
     format!("io-{thread}")
 }
 
@@ -94,10 +94,9 @@ pub(crate) fn helper_name(thread: Pid) -> String {
 const TICKS_PER_SECOND: u64 = 100;
 
 impl HelperThreads {
-    /// Returns the usage so far of the helpers of a thread of this process.
-    pub(crate) fn read(thread: Pid) -> Self {
+    pub(crate) fn read_helper_threads(thread: Pid) -> Self {
         let names = [
-            helper_name(thread),
+            helper_thread_name(thread),
             format!("iou-wrk-{thread}"),
             format!("iou-sqp-{thread}"),
         ];
@@ -123,7 +122,7 @@ impl HelperThreads {
     }
 
     /// Returns the usage since an earlier reading. Helpers that ended meanwhile count nothing.
-    pub(crate) fn since(&self, before: &Self) -> HelperUsage {
+    pub(crate) fn usage_since(&self, before: &Self) -> HelperUsage {
         let mut sum = HelperUsage::default();
         for (thread, now) in &self.usage_by_thread {
             let before = before
@@ -132,9 +131,9 @@ impl HelperThreads {
                 .copied()
                 .unwrap_or_default();
             let used = HelperUsage {
-                cpu: now.cpu.since(before.cpu),
-                user: now.user.since(before.user),
-                system: now.system.since(before.system),
+                cpu_time: now.cpu_time.since(before.cpu_time),
+                user_time: now.user_time.since(before.user_time),
+                system_time: now.system_time.since(before.system_time),
                 storage_read_bytes: now
                     .storage_read_bytes
                     .saturating_sub(before.storage_read_bytes),
@@ -149,9 +148,9 @@ impl std::ops::Add for HelperUsage {
     type Output = Self;
     fn add(self, other: Self) -> Self {
         Self {
-            cpu: self.cpu + other.cpu,
-            user: self.user + other.user,
-            system: self.system + other.system,
+            cpu_time: self.cpu_time + other.cpu_time,
+            user_time: self.user_time + other.user_time,
+            system_time: self.system_time + other.system_time,
             storage_read_bytes: self.storage_read_bytes + other.storage_read_bytes,
         }
     }
@@ -170,31 +169,31 @@ impl HelperUsage {
         let (user, system) = (ticks.next()??, ticks.next()??);
         let exact = schedstat.and_then(|text| text.split_ascii_whitespace().next()?.parse().ok());
         Some(Self {
-            cpu: exact.map_or(user + system, Nanoseconds),
-            user,
-            system,
+            cpu_time: exact.map_or(user + system, Nanoseconds),
+            user_time: user,
+            system_time: system,
             storage_read_bytes: 0,
         })
     }
 }
 
 /// Reader of the time that one thread was ready to run while another task had the CPU.
-pub(crate) struct CpuWait {
+pub(crate) struct CpuWaitFile {
     file: File,
 }
 
-impl CpuWait {
+impl CpuWaitFile {
     /// Opens the calling thread's reader of CPU waiting time; `None` if the kernel does not account
     /// it.
     pub(crate) fn of_current_thread() -> Option<Self> {
         let wait = Self {
             file: File::open("/proc/thread-self/schedstat").ok()?,
         };
-        wait.read().map(|_| wait)
+        wait.read_wait_time().map(|_| wait)
     }
 
     /// Returns the waiting time since the thread started, the second number of the line.
-    pub(crate) fn read(&self) -> Option<Nanoseconds> {
+    pub(crate) fn read_wait_time(&self) -> Option<Nanoseconds> {
         let mut text = [0; 128];
         let length = self.file.read_at(&mut text, 0).ok()?;
         let text = std::str::from_utf8(&text[..length]).ok()?;
@@ -207,22 +206,22 @@ impl CpuWait {
 }
 
 /// Reader of the bytes that storage delivered to one thread, from the kernel's accounting.
-pub(crate) struct StorageAccount {
+pub(crate) struct ProcIoFile {
     file: File,
 }
 
-impl StorageAccount {
+impl ProcIoFile {
     /// Opens the calling thread's reader of storage reads; `None` if the kernel does not account
     /// them or hides them from this user.
     pub(crate) fn of_current_thread() -> Option<Self> {
         let account = Self {
             file: File::open("/proc/thread-self/io").ok()?,
         };
-        account.read_bytes().map(|_| account)
+        account.storage_read_bytes().map(|_| account)
     }
 
     /// Returns the bytes read from storage so far, including read-ahead.
-    pub(crate) fn read_bytes(&self) -> Option<u64> {
+    pub(crate) fn storage_read_bytes(&self) -> Option<u64> {
         let mut text = [0; 256];
         let length = self.file.read_at(&mut text, 0).ok()?;
         storage_read_bytes(std::str::from_utf8(&text[..length]).ok()?)
@@ -249,7 +248,7 @@ mod tests {
     #[test]
     fn a_helper_s_time_is_its_owner_s() {
         let own = rustix::thread::gettid();
-        let before = HelperThreads::read(own);
+        let before = HelperThreads::read_helper_threads(own);
         let (done, told) = std::sync::mpsc::channel();
         let (end, ended) = std::sync::mpsc::channel::<()>();
         let spin = move || {
@@ -258,12 +257,17 @@ mod tests {
             done.send(()).unwrap();
             ended.recv().unwrap_err();
         };
-        let helper = std::thread::Builder::new().name(helper_name(own));
+        let helper = std::thread::Builder::new().name(helper_thread_name(own));
         let helper = helper.spawn(spin).unwrap();
         told.recv().unwrap();
-        let used = HelperThreads::read(own).since(&before);
-        assert!(used.cpu >= Nanoseconds::from_millis(5), "{used:?}");
-        assert_eq!(HelperThreads::read(own).usage_by_thread.len(), 1);
+        let used = HelperThreads::read_helper_threads(own).usage_since(&before);
+        assert!(used.cpu_time >= Nanoseconds::from_millis(5), "{used:?}");
+        assert_eq!(
+            HelperThreads::read_helper_threads(own)
+                .usage_by_thread
+                .len(),
+            1
+        );
         drop(end);
         helper.join().unwrap();
     }

@@ -35,10 +35,10 @@ mod orphaned;
 
 pub use abandoned::AbandonedWorkspace;
 pub(super) use folder::{path_through, retry_while_busy};
-pub use orphaned::{OrphanedLoop, orphaned_loops};
+pub use orphaned::{OrphanedLoopDevice, find_orphaned_loops};
 
 use diskperf_timeline::units::{MIB, format_size};
-use folder::Folder;
+use folder::WorkspaceFolder;
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, StatVfs, StatVfsMountFlags};
 use rustix::io::Errno;
 use std::ffi::OsString;
@@ -130,13 +130,13 @@ pub enum WorkspaceError {
     #[error(
         "{path} was not removed, because the folder that diskperf made was moved or replaced: look for it, and remove it by hand"
     )]
-    Replaced {
+    FolderReplaced {
         /// Path of the workspace folder.
         path: PathBuf,
     },
     /// Failure to detach the loop devices of the folder's files.
     #[error(transparent)]
-    Loop(#[from] super::device::tool::ToolError),
+    LoopDeviceFailed(#[from] super::device::tool::ToolError),
     /// Any other operation on the workspace that failed.
     #[error("{path}: {action}: {source}")]
     Io {
@@ -173,7 +173,7 @@ impl WorkspaceError {
 /// Workspace folder that belongs to this process. It is removed with all its contents on drop.
 #[derive(Debug)]
 pub struct Workspace {
-    folder: Folder,
+    workspace_folder: WorkspaceFolder,
     is_removed: bool,
     _count: WorkspaceCount,
 }
@@ -219,11 +219,11 @@ impl Workspace {
         let parent = Arc::new(parent);
         let counted = WorkspaceCount::new();
         for _ in 0..CREATE_ATTEMPTS_MAX {
-            let name = folder::new_name(std::process::id(), random_number());
+            let name = folder::new_name(std::process::id(), draw_random_number());
             announce(&path.join(&name));
             if let Some(folder) = try_create(&path, &parent, name.into())? {
                 return Ok(Self {
-                    folder,
+                    workspace_folder: folder,
                     is_removed: false,
                     _count: counted,
                 });
@@ -239,21 +239,21 @@ impl Workspace {
     /// Returns the path of the folder, absolute and free of links when it was created. It is for
     /// messages and tools; operations in the folder use [`Self::directory`].
     pub fn path(&self) -> &Path {
-        self.folder.path()
+        self.workspace_folder.path()
     }
 
     /// Returns the folder's descriptor, open for reading since its creation.
     pub fn directory(&self) -> BorrowedFd<'_> {
-        self.folder.directory()
+        self.workspace_folder.directory()
     }
 
     /// Reports whether this process has a workspace. A signal handler may call it.
-    pub fn exists() -> bool {
+    pub fn has_workspace() -> bool {
         WORKSPACE_COUNT.load(Ordering::Relaxed) > 0
     }
 
     /// Reports whether a path has the form of a workspace, of any run.
-    pub fn could_be(path: &Path) -> bool {
+    pub fn may_be_workspace(path: &Path) -> bool {
         path.is_absolute()
             && path
                 .file_name()
@@ -268,7 +268,7 @@ impl Workspace {
     pub fn remove(mut self) -> Result<(), WorkspaceError> {
         // Also after an error: what failed once is reported, not tried again.
         self.is_removed = true;
-        self.folder.remove()
+        self.workspace_folder.remove_folder()
     }
 
     /// Returns the workspaces of this user in `directory` whose owner is dead.
@@ -276,7 +276,7 @@ impl Workspace {
     /// # Errors
     ///
     /// The directory cannot be read.
-    pub fn abandoned(directory: &Path) -> Result<Vec<AbandonedWorkspace>, WorkspaceError> {
+    pub fn abandoned_in(directory: &Path) -> Result<Vec<AbandonedWorkspace>, WorkspaceError> {
         Ok(Self::find_abandoned(directory)?.collect())
     }
 
@@ -289,7 +289,7 @@ impl Workspace {
     pub fn find_abandoned(
         directory: &Path,
     ) -> Result<impl Iterator<Item = AbandonedWorkspace> + use<>, WorkspaceError> {
-        abandoned::find(directory)
+        abandoned::find_abandoned(directory)
     }
 }
 
@@ -297,7 +297,7 @@ impl Drop for Workspace {
     fn drop(&mut self) {
         if !self.is_removed {
             // Nobody is left to report to; `diskperf clean` finds what stays.
-            let _ = self.folder.remove();
+            let _ = self.workspace_folder.remove_folder();
         }
     }
 }
@@ -349,7 +349,7 @@ fn try_create(
     parent_path: &Path,
     parent: &Arc<OwnedFd>,
     name: OsString,
-) -> Result<Option<Folder>, WorkspaceError> {
+) -> Result<Option<WorkspaceFolder>, WorkspaceError> {
     let failed = |action, error: Errno| WorkspaceError::from_io(action, parent_path, error);
     match rustix::fs::mkdirat(&**parent, &name, Mode::RWXU) {
         Ok(()) => {}
@@ -397,19 +397,19 @@ fn try_create(
             });
         }
     }
-    let mut folder = Folder::new(parent_path, name, parent.clone(), directory, lock);
-    match folder.is_ours() {
+    let mut folder = WorkspaceFolder::new(parent_path, name, parent.clone(), directory, lock);
+    match folder.is_own_folder() {
         Ok(true) => {}
         Ok(false) => return Ok(None),
-        Err(_) if folder.is_gone() => return Ok(None),
+        Err(_) if folder.has_been_removed() => return Ok(None),
         // One that cannot be looked at is not left behind for another.
         Err(error) => {
-            let _ = folder.remove();
+            let _ = folder.remove_folder();
             return Err(WorkspaceError::from_io("look at", folder.path(), error));
         }
     }
     if let Err(error) = folder.write_marker(&marker_text()) {
-        let _ = folder.remove();
+        let _ = folder.remove_folder();
         return Err(WorkspaceError::from_io("write", folder.path(), error));
     }
     Ok(Some(folder))
@@ -453,6 +453,6 @@ fn marker_text() -> String {
 
 /// Returns a random number that differs between processes. The standard library seeds its hasher
 /// from the system's random source.
-pub(super) fn random_number() -> u64 {
+pub(super) fn draw_random_number() -> u64 {
     RandomState::new().build_hasher().finish()
 }

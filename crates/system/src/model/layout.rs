@@ -1,17 +1,20 @@
 //! Layout of a modelled file system, for programs that read its device.
 
-use super::{Model, nanoseconds};
-use crate::Layout;
-use diskperf_machine::Work;
+use super::{ModelWorker, to_nanoseconds};
+use crate::FilesystemLayout;
+use diskperf_machine::ProgramWork;
 use diskperf_timeline::Nanoseconds;
 
-impl Model {
-    pub(crate) fn layout(&self, mount: u32) -> Option<Layout> {
+impl ModelWorker {
+    pub(crate) fn layout_of_mount(&self, mount: u32) -> Option<FilesystemLayout> {
         let file_system = self.session.file_system(mount)?;
-        Some(Layout::of_device(format!("/dev/drive{mount}"), file_system))
+        Some(FilesystemLayout::from_device(
+            format!("/dev/drive{mount}"),
+            file_system,
+        ))
     }
 
-    pub(crate) fn service_time_of(&self, work: Work) -> Nanoseconds {
-        nanoseconds(self.session.time_of(work))
+    pub(crate) fn program_work_time(&self, work: ProgramWork) -> Nanoseconds {
+        to_nanoseconds(self.session.program_work_time(work))
     }
 }

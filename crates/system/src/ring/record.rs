@@ -1,32 +1,31 @@
 //! Recorder of a worker's requests, for the host and the model, and the measure that it produces.
 
-use super::{Commit, NameCall, Operation, Spans};
+use super::{CommittedTransaction, NameCall, Operation, ReadWriteSpans};
 use diskperf_timeline::load::{Engine, LoadMeasure, OperationMeasure, SeriesPoint};
-use diskperf_timeline::{Histogram, LatencyRecorder, Nanoseconds, Verified};
+use diskperf_timeline::{Histogram, LatencyRecorder, Nanoseconds, VerifiedBlocks};
 
 /// Recorder of the latencies and counts of a worker's requests.
 pub(crate) struct LoadRecorder {
     engine: Engine,
-    depth: u32,
-    read: OperationRecorder,
-    write: OperationRecorder,
-    sync: OperationRecorder,
-    discard: OperationRecorder,
-    commit: OperationRecorder,
+    queue_depth: u32,
+    read_recorder: OperationRecorder,
+    write_recorder: OperationRecorder,
+    sync_recorder: OperationRecorder,
+    discard_recorder: OperationRecorder,
+    commit_recorder: OperationRecorder,
     /// Recorders for the calls of a program without a ring, in the order of [`NameCall`].
-    calls: Option<Box<[CallRecorder; 5]>>,
-    lag: LatencyRecorder,
-    slot_waits: u64,
+    calls: Option<Box<[NameCallRecorder; 5]>>,
+    arrival_lag: LatencyRecorder,
+    slot_wait_count: u64,
     in_flight_max: u64,
-    unfinished: u64,
-    errors: u64,
-    first_error: u64,
+    unfinished_count: u64,
+    ignored_error_count: u64,
+    first_ignored_errno: u64,
     end_note: Option<String>,
-    verified: Option<Verified>,
-    series: Series,
+    verified: Option<VerifiedBlocks>,
+    time_series: TimeSeries,
 }
 
-/// Request that completed successfully.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CompletedRequest {
     pub(crate) operation: Operation,
@@ -34,11 +33,11 @@ pub(crate) struct CompletedRequest {
     pub(crate) bytes: u64,
     /// Response time, from the start (in open loop the intended start) until the completion was
     /// reaped.
-    pub(crate) response: Nanoseconds,
+    pub(crate) response_time: Nanoseconds,
     /// Submission time, from the start to the return of the submitting call.
-    pub(crate) submit: Nanoseconds,
+    pub(crate) submit_call_time: Nanoseconds,
     /// Completion time, from the return of the submitting call until the completion was reaped.
-    pub(crate) completion: Nanoseconds,
+    pub(crate) completion_time: Nanoseconds,
 }
 
 impl LoadRecorder {
@@ -46,142 +45,151 @@ impl LoadRecorder {
     /// when a long time series is shortened. An interval of zero records no time series.
     #[cfg(feature = "host")]
     pub(crate) fn new(engine: Engine, depth: u32, interval: Nanoseconds) -> Self {
-        let mut series = Series::new(interval, LatencyRecorder::coarse());
+        let mut series = TimeSeries::new(interval, LatencyRecorder::new_coarse());
         series.ended_intervals.reserve(INTERVALS_MAX);
         series.buckets.reserve(BUCKETS_MAX);
         Self::with_recorders(engine, depth, series, LatencyRecorder::default)
     }
 
     /// Returns a recorder that allocates memory only for the latencies that it meets: see
-    /// [`LatencyRecorder::growing`].
-    pub(crate) fn growing(engine: Engine, depth: u32, interval: Nanoseconds) -> Self {
-        let series = Series::new(interval, LatencyRecorder::coarse_growing());
-        Self::with_recorders(engine, depth, series, LatencyRecorder::growing)
+    /// [`LatencyRecorder::new_growing`].
+    pub(crate) fn new_growing(engine: Engine, depth: u32, interval: Nanoseconds) -> Self {
+        let series = TimeSeries::new(interval, LatencyRecorder::new_coarse_growing());
+        Self::with_recorders(engine, depth, series, LatencyRecorder::new_growing)
     }
 
     /// Returns a recorder for a program without a ring, which counts its calls.
-    pub(crate) fn for_calls(interval: Nanoseconds) -> Self {
-        let recorder = Self::growing(Engine::Calls, 1, interval);
+    pub(crate) fn new_for_name_calls(interval: Nanoseconds) -> Self {
+        let recorder = Self::new_growing(Engine::Calls, 1, interval);
         Self {
-            calls: Some(Box::new(std::array::from_fn(|_| CallRecorder::default()))),
+            calls: Some(Box::new(std::array::from_fn(|_| {
+                NameCallRecorder::default()
+            }))),
             ..recorder
         }
     }
 
     /// Reports whether the recorder belongs to a program without a ring.
     #[cfg(feature = "host")]
-    pub(crate) fn is_for_calls(&self) -> bool {
+    pub(crate) fn is_for_name_calls(&self) -> bool {
         self.calls.is_some()
     }
 
     fn with_recorders(
         engine: Engine,
         depth: u32,
-        series: Series,
+        series: TimeSeries,
         recorder: fn() -> LatencyRecorder,
     ) -> Self {
         let operation = || OperationRecorder {
             bytes: 0,
-            response: recorder(),
-            submit: recorder(),
-            completion: recorder(),
-            span: Nanoseconds::ZERO,
+            response_latency: recorder(),
+            submit_latency: recorder(),
+            completion_latency: recorder(),
+            elapsed_span: Nanoseconds::ZERO,
         };
         Self {
             engine,
-            depth,
-            read: operation(),
-            write: operation(),
-            sync: operation(),
-            discard: operation(),
-            commit: operation(),
+            queue_depth: depth,
+            read_recorder: operation(),
+            write_recorder: operation(),
+            sync_recorder: operation(),
+            discard_recorder: operation(),
+            commit_recorder: operation(),
             calls: None,
-            lag: recorder(),
-            slot_waits: 0,
+            arrival_lag: recorder(),
+            slot_wait_count: 0,
             in_flight_max: 0,
-            unfinished: 0,
-            errors: 0,
-            first_error: 0,
+            unfinished_count: 0,
+            ignored_error_count: 0,
+            first_ignored_errno: 0,
             end_note: None,
             verified: None,
-            series,
+            time_series: series,
         }
     }
 
     /// Clears all records at the start of the timed part.
-    pub(crate) fn restart(&mut self) {
-        for operation in self.operations() {
+    pub(crate) fn restart_measurement(&mut self) {
+        for operation in self.operation_recorders() {
             operation.clear();
         }
         for call in self.calls.iter_mut().flat_map(|calls| calls.iter_mut()) {
-            *call = CallRecorder::default();
+            *call = NameCallRecorder::default();
         }
-        self.lag.clear();
-        self.slot_waits = 0;
+        self.arrival_lag.clear();
+        self.slot_wait_count = 0;
         self.in_flight_max = 0;
-        self.unfinished = 0;
-        self.errors = 0;
-        self.first_error = 0;
+        self.unfinished_count = 0;
+        self.ignored_error_count = 0;
+        self.first_ignored_errno = 0;
         self.end_note = None;
         self.verified = None;
-        self.series.restart();
+        self.time_series.restart_series();
     }
 
     /// Sets the current time, relative to the start of the timed part. Requests that are recorded
     /// next were reaped at this time.
     #[inline]
-    pub(crate) fn advance(&mut self, since_start: Nanoseconds) {
-        if since_start >= self.series.current_end {
-            self.series.advance(since_start);
+    pub(crate) fn advance_series(&mut self, since_start: Nanoseconds) {
+        if since_start >= self.time_series.current_end {
+            self.time_series.advance_to(since_start);
         }
     }
 
     /// Records the delay of a request after its intended start.
     #[inline]
     pub(crate) fn record_lag(&mut self, lag: Nanoseconds) {
-        self.lag.record(lag);
+        self.arrival_lag.record_latency(lag);
     }
 
-    /// Records a request that completed successfully.
     #[inline]
     pub(crate) fn record_completion(&mut self, request: CompletedRequest) {
-        let recorder = self.recorder_of(request.operation);
+        let recorder = self.recorder_for_operation(request.operation);
         recorder.bytes += request.bytes;
-        recorder.response.record(request.response);
-        recorder.submit.record(request.submit);
-        recorder.completion.record(request.completion);
-        self.series.count(request);
+        recorder
+            .response_latency
+            .record_latency(request.response_time);
+        recorder
+            .submit_latency
+            .record_latency(request.submit_call_time);
+        recorder
+            .completion_latency
+            .record_latency(request.completion_time);
+        self.time_series.count_request(request);
     }
 
     /// Records a request that had arrived and was incomplete at the end, with the time that it had
     /// waited. Its submission time is left out, since it may not have been issued.
     pub(crate) fn record_unfinished(&mut self, operation: Operation, waited: Nanoseconds) {
-        self.recorder_of(operation).response.record(waited);
-        self.unfinished += 1;
+        self.recorder_for_operation(operation)
+            .response_latency
+            .record_latency(waited);
+        self.unfinished_count += 1;
     }
 
     /// Records the number of requests that waited for a slot, and the maximum number in flight.
-    pub(crate) fn used_slots(&mut self, slot_waits: u64, in_flight_max: u64) {
-        self.slot_waits += slot_waits;
+    pub(crate) fn record_slot_use(&mut self, slot_waits: u64, in_flight_max: u64) {
+        self.slot_wait_count += slot_waits;
         self.in_flight_max = self.in_flight_max.max(in_flight_max);
     }
 
     /// Records a request that failed with an error that the program ignores.
     pub(crate) fn record_ignored_error(&mut self, errno: i32) {
-        if self.errors == 0 {
-            self.first_error = errno.unsigned_abs().into();
+        if self.ignored_error_count == 0 {
+            self.first_ignored_errno = errno.unsigned_abs().into();
         }
-        self.errors += 1;
+        self.ignored_error_count += 1;
     }
 
     /// Records the durations of writes and reads that were made one kind after the other.
-    pub(crate) fn count_spans(&mut self, spans: Spans) {
-        self.read.span = spans.read;
-        self.write.span = spans.write;
+    pub(crate) fn record_read_write_spans(&mut self, spans: ReadWriteSpans) {
+        self.read_recorder.elapsed_span = spans.read_span;
+        self.write_recorder.elapsed_span = spans.write_span;
     }
 
     /// Records blocks that were read back and compared.
-    pub(crate) fn count_verified(&mut self, verified: Verified) {
+    pub(crate) fn count_verified(&mut self, verified: VerifiedBlocks) {
         match &mut self.verified {
             Some(all) => all.merge(&verified),
             None => self.verified = Some(verified),
@@ -189,31 +197,33 @@ impl LoadRecorder {
     }
 
     /// Records the note on how the program ended.
-    pub(crate) fn say_of_end(&mut self, text: String) {
+    pub(crate) fn set_end_note(&mut self, text: String) {
         self.end_note = Some(text);
     }
 
     /// Switches the time series to commits, in place of single requests.
-    pub(crate) fn judge_by_commits(&mut self) {
-        self.series.shows_commits = true;
+    pub(crate) fn report_commits_in_series(&mut self) {
+        self.time_series.shows_commits = true;
     }
 
     /// Records a durable transaction of the program, at a time since the start of the timed part.
-    pub(crate) fn record_commit(&mut self, commit: Commit, since_start: Nanoseconds) {
-        self.commit.bytes += commit.bytes;
-        self.commit.response.record(commit.response);
-        if let Some(lag) = commit.lag {
-            self.lag.record(lag);
+    pub(crate) fn record_commit(&mut self, commit: CommittedTransaction, since_start: Nanoseconds) {
+        self.commit_recorder.bytes += commit.bytes;
+        self.commit_recorder
+            .response_latency
+            .record_latency(commit.response_time);
+        if let Some(lag) = commit.arrival_lag {
+            self.arrival_lag.record_latency(lag);
         }
-        self.advance(since_start);
-        self.series.count_commit(commit.response);
+        self.advance_series(since_start);
+        self.time_series.count_commit(commit.response_time);
     }
 
     /// Records a transaction that had arrived and had not started at the end, with the time that it
     /// had waited.
     pub(crate) fn record_unfinished_commit(&mut self, waited: Nanoseconds) {
-        self.commit.response.record(waited);
-        self.unfinished += 1;
+        self.commit_recorder.response_latency.record_latency(waited);
+        self.unfinished_count += 1;
     }
 
     /// Records a call of the program with its duration, by its end since the start of the timed
@@ -228,135 +238,141 @@ impl LoadRecorder {
         let Some(calls) = &mut self.calls else {
             return;
         };
-        calls[call as usize].count(bytes, duration, since_start);
-        self.advance(since_start);
+        calls[call as usize].count_call(bytes, duration, since_start);
+        self.advance_series(since_start);
         if call != NameCall::Sync {
-            self.series.count_name_call(bytes, duration);
+            self.time_series.count_name_call(bytes, duration);
         }
     }
 
     /// Returns the measure of a timed part of this length, and restarts the recorder.
     pub(crate) fn take_measure(&mut self, elapsed: Nanoseconds) -> LoadMeasure {
-        let lag = self.lag.histogram();
+        let lag = self.arrival_lag.to_histogram();
         let called = |call: NameCall| {
             let calls = self.calls.as_ref();
             calls.map_or_else(OperationMeasure::default, |calls| {
-                calls[call as usize].measure()
+                calls[call as usize].to_measure()
             })
         };
-        let mut sync = self.sync.measure();
+        let mut sync = self.sync_recorder.to_measure();
         sync.merge(&called(NameCall::Sync));
         let measure = LoadMeasure {
             engine: self.engine,
-            depth: self.depth,
-            read: self.read.measure(),
-            write: self.write.measure(),
+            queue_depth: self.queue_depth,
+            read: self.read_recorder.to_measure(),
+            write: self.write_recorder.to_measure(),
             sync,
-            discard: self.discard.measure(),
-            commit: self.commit.measure(),
+            discard: self.discard_recorder.to_measure(),
+            commit: self.commit_recorder.to_measure(),
             create: called(NameCall::Create),
             stat: called(NameCall::Stat),
             rename: called(NameCall::Rename),
             unlink: called(NameCall::Unlink),
-            lag: (lag.count() > 0).then_some(lag),
-            held_up: self.slot_waits,
-            deepest: self.in_flight_max,
-            unfinished: self.unfinished,
-            errors: self.errors,
-            first_error: self.first_error,
-            series: self.series.take_points(elapsed),
-            interval: self.series.interval,
+            arrival_lag: (lag.latency_count() > 0).then_some(lag),
+            slot_wait_count: self.slot_wait_count,
+            in_flight_max: self.in_flight_max,
+            unfinished_count: self.unfinished_count,
+            ignored_error_count: self.ignored_error_count,
+            first_ignored_errno: self.first_ignored_errno,
+            time_series: self.time_series.take_points(elapsed),
+            series_interval: self.time_series.interval,
             engine_note: None,
             end_note: self.end_note.take(),
-            verified: self.verified.take(),
+            verified_blocks: self.verified.take(),
         };
-        self.restart();
+        self.restart_measurement();
         measure
     }
 
     #[inline]
-    fn recorder_of(&mut self, operation: Operation) -> &mut OperationRecorder {
+    fn recorder_for_operation(&mut self, operation: Operation) -> &mut OperationRecorder {
         match operation {
-            Operation::Read => &mut self.read,
-            Operation::Write => &mut self.write,
-            Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) => &mut self.sync,
-            Operation::Discard => &mut self.discard,
+            Operation::Read => &mut self.read_recorder,
+            Operation::Write => &mut self.write_recorder,
+            Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) => {
+                &mut self.sync_recorder
+            }
+            Operation::DiscardRange => &mut self.discard_recorder,
         }
     }
 
-    fn operations(&mut self) -> [&mut OperationRecorder; 5] {
+    fn operation_recorders(&mut self) -> [&mut OperationRecorder; 5] {
         [
-            &mut self.read,
-            &mut self.write,
-            &mut self.sync,
-            &mut self.discard,
-            &mut self.commit,
+            &mut self.read_recorder,
+            &mut self.write_recorder,
+            &mut self.sync_recorder,
+            &mut self.discard_recorder,
+            &mut self.commit_recorder,
         ]
     }
 }
 
 struct OperationRecorder {
     bytes: u64,
-    response: LatencyRecorder,
-    submit: LatencyRecorder,
-    completion: LatencyRecorder,
+    response_latency: LatencyRecorder,
+    submit_latency: LatencyRecorder,
+    completion_latency: LatencyRecorder,
     /// Duration of this operation alone, if the program makes one kind after the other; else 0.
-    span: Nanoseconds,
+    elapsed_span: Nanoseconds,
 }
 
 impl OperationRecorder {
     fn clear(&mut self) {
         self.bytes = 0;
-        self.response.clear();
-        self.submit.clear();
-        self.completion.clear();
-        self.span = Nanoseconds::ZERO;
+        self.response_latency.clear();
+        self.submit_latency.clear();
+        self.completion_latency.clear();
+        self.elapsed_span = Nanoseconds::ZERO;
     }
 
-    fn measure(&self) -> OperationMeasure {
+    fn to_measure(&self) -> OperationMeasure {
         OperationMeasure {
             bytes: self.bytes,
-            response: self.response.histogram(),
-            submit: self.submit.histogram(),
-            completion: self.completion.histogram(),
-            span: self.span,
+            response_times: self.response_latency.to_histogram(),
+            submit_call_times: self.submit_latency.to_histogram(),
+            completion_times: self.completion_latency.to_histogram(),
+            elapsed_span: self.elapsed_span,
         }
     }
 }
 
 /// Recorder of one kind of call, with the time of the first and the last.
-struct CallRecorder {
+struct NameCallRecorder {
     bytes: u64,
-    response: LatencyRecorder,
+    response_latency: LatencyRecorder,
     /// Start of the first call and end of the last.
-    span: Option<(Nanoseconds, Nanoseconds)>,
+    first_start_and_last_end: Option<(Nanoseconds, Nanoseconds)>,
 }
 
-impl Default for CallRecorder {
+impl Default for NameCallRecorder {
     fn default() -> Self {
         Self {
             bytes: 0,
-            response: LatencyRecorder::growing(),
-            span: None,
+            response_latency: LatencyRecorder::new_growing(),
+            first_start_and_last_end: None,
         }
     }
 }
 
-impl CallRecorder {
-    fn count(&mut self, bytes: u64, duration: Nanoseconds, ended: Nanoseconds) {
+impl NameCallRecorder {
+    fn count_call(&mut self, bytes: u64, duration: Nanoseconds, ended: Nanoseconds) {
         self.bytes += bytes;
-        self.response.record(duration);
+        self.response_latency.record_latency(duration);
         let began = Nanoseconds(ended.0.saturating_sub(duration.0));
-        let first = self.span.map_or(began, |(first, _)| first);
-        self.span = Some((first, ended));
+        let first = self
+            .first_start_and_last_end
+            .map_or(began, |(first, _)| first);
+        self.first_start_and_last_end = Some((first, ended));
     }
 
-    fn measure(&self) -> OperationMeasure {
-        let span = self.span.map(|(first, last)| last.since(first));
+    fn to_measure(&self) -> OperationMeasure {
+        let span = self
+            .first_start_and_last_end
+            .map(|(first, last)| last.since(first));
         OperationMeasure {
             bytes: self.bytes,
-            response: self.response.histogram(),
-            span: span.unwrap_or_default(),
+            response_times: self.response_latency.to_histogram(),
+            elapsed_span: span.unwrap_or_default(),
             ..OperationMeasure::default()
         }
     }
@@ -370,16 +386,15 @@ const BUCKETS_MAX: usize = 1 << 17;
 
 /// Time series: the current interval and the ended ones. When it is full, each pair of intervals is
 /// merged into one of twice the length.
-struct Series {
+struct TimeSeries {
     /// Whether commits count in the series, in place of single requests.
     shows_commits: bool,
-    /// Length of an interval that was requested for the time series.
     requested_interval: Nanoseconds,
     interval: Nanoseconds,
     /// End of the current interval, since the start of the timed part.
     current_end: Nanoseconds,
     current_counts: IntervalCounts,
-    response: LatencyRecorder,
+    interval_response: LatencyRecorder,
     /// Counts of the ended intervals of the time series, each with the end index of its part of
     /// `buckets`.
     ended_intervals: Vec<(IntervalCounts, usize)>,
@@ -388,11 +403,11 @@ struct Series {
 
 #[derive(Clone, Copy, Default)]
 struct IntervalCounts {
-    reads: u64,
+    read_count: u64,
     read_bytes: u64,
-    writes: u64,
-    name_calls: u64,
-    commits: u64,
+    write_count: u64,
+    name_call_count: u64,
+    commit_count: u64,
     written_bytes: u64,
 }
 
@@ -401,17 +416,17 @@ impl std::ops::Add for IntervalCounts {
 
     fn add(self, other: Self) -> Self {
         Self {
-            reads: self.reads + other.reads,
+            read_count: self.read_count + other.read_count,
             read_bytes: self.read_bytes + other.read_bytes,
-            writes: self.writes + other.writes,
-            name_calls: self.name_calls + other.name_calls,
-            commits: self.commits + other.commits,
+            write_count: self.write_count + other.write_count,
+            name_call_count: self.name_call_count + other.name_call_count,
+            commit_count: self.commit_count + other.commit_count,
             written_bytes: self.written_bytes + other.written_bytes,
         }
     }
 }
 
-impl Series {
+impl TimeSeries {
     fn new(interval: Nanoseconds, response: LatencyRecorder) -> Self {
         let mut series = Self {
             shows_commits: false,
@@ -419,17 +434,17 @@ impl Series {
             interval,
             current_end: interval,
             current_counts: IntervalCounts::default(),
-            response,
+            interval_response: response,
             ended_intervals: Vec::new(),
             buckets: Vec::new(),
         };
-        series.restart();
+        series.restart_series();
         series
     }
 
-    fn restart(&mut self) {
+    fn restart_series(&mut self) {
         self.current_counts = IntervalCounts::default();
-        self.response.clear();
+        self.interval_response.clear();
         self.ended_intervals.clear();
         self.buckets.clear();
         self.interval = self.requested_interval;
@@ -440,62 +455,62 @@ impl Series {
     }
 
     #[inline]
-    fn count(&mut self, request: CompletedRequest) {
+    fn count_request(&mut self, request: CompletedRequest) {
         match request.operation {
             Operation::Read => {
-                self.current_counts.reads += 1;
+                self.current_counts.read_count += 1;
                 self.current_counts.read_bytes += request.bytes;
             }
             Operation::Write => {
-                self.current_counts.writes += 1;
+                self.current_counts.write_count += 1;
                 self.current_counts.written_bytes += request.bytes;
             }
             Operation::Fsync
             | Operation::Fdatasync
             | Operation::SyncRange(_)
-            | Operation::Discard => return,
+            | Operation::DiscardRange => return,
         }
         if !self.shows_commits {
-            self.response.record(request.response);
+            self.interval_response.record_latency(request.response_time);
         }
     }
 
     fn count_commit(&mut self, response: Nanoseconds) {
-        self.current_counts.commits += 1;
+        self.current_counts.commit_count += 1;
         if self.shows_commits {
-            self.response.record(response);
+            self.interval_response.record_latency(response);
         }
     }
 
     /// Counts a name operation, which may have written data.
     fn count_name_call(&mut self, bytes: u64, duration: Nanoseconds) {
-        self.current_counts.name_calls += 1;
+        self.current_counts.name_call_count += 1;
         self.current_counts.written_bytes += bytes;
-        self.response.record(duration);
+        self.interval_response.record_latency(duration);
     }
 
     #[cold]
-    fn advance(&mut self, since_start: Nanoseconds) {
+    fn advance_to(&mut self, since_start: Nanoseconds) {
         while since_start >= self.current_end && self.interval > Nanoseconds::ZERO {
             self.end_current();
         }
     }
 
     fn end_current(&mut self) {
-        self.response.append_to(&mut self.buckets);
-        self.response.clear();
+        self.interval_response.append_to(&mut self.buckets);
+        self.interval_response.clear();
         let counts = std::mem::take(&mut self.current_counts);
         self.ended_intervals.push((counts, self.buckets.len()));
         self.current_end = self.current_end + self.interval;
         let is_full =
             self.ended_intervals.len() >= INTERVALS_MAX || self.buckets.len() >= BUCKETS_MAX;
         if is_full && self.ended_intervals.len().is_multiple_of(2) {
-            self.merge_pairs();
+            self.merge_interval_pairs();
         }
     }
 
     /// Merges each pair of intervals into one of twice the length.
-    fn merge_pairs(&mut self) {
+    fn merge_interval_pairs(&mut self) {
         let mut buckets = Vec::with_capacity(BUCKETS_MAX);
         let mut start = 0;
         for pair in 0..self.ended_intervals.len() / 2 {
@@ -520,7 +535,7 @@ impl Series {
         if self.interval == Nanoseconds::ZERO {
             return Vec::new();
         }
-        self.advance(elapsed);
+        self.advance_to(elapsed);
         let rest = self.interval.since(self.current_end.since(elapsed));
         if rest > Nanoseconds::ZERO {
             self.end_current();
@@ -530,13 +545,13 @@ impl Series {
             let buckets = self.buckets[start..*end].to_vec();
             start = *end;
             SeriesPoint {
-                reads: counts.reads,
+                read_count: counts.read_count,
                 read_bytes: counts.read_bytes,
-                writes: counts.writes,
-                name_calls: counts.name_calls,
-                commits: counts.commits,
+                write_count: counts.write_count,
+                name_call_count: counts.name_call_count,
+                commit_count: counts.commit_count,
                 written_bytes: counts.written_bytes,
-                response: Histogram::from(buckets),
+                response_times: Histogram::from(buckets),
             }
         };
         self.ended_intervals.iter().map(point).collect()
@@ -552,7 +567,7 @@ mod tests {
     fn both() -> [LoadRecorder; 2] {
         [
             LoadRecorder::new(Engine::Null, 4, INTERVAL),
-            LoadRecorder::growing(Engine::Null, 4, INTERVAL),
+            LoadRecorder::new_growing(Engine::Null, 4, INTERVAL),
         ]
     }
 
@@ -560,42 +575,54 @@ mod tests {
         CompletedRequest {
             operation,
             bytes: 512,
-            response: Nanoseconds(response_ns),
-            submit: Nanoseconds(response_ns / 2),
-            completion: Nanoseconds(response_ns - response_ns / 2),
+            response_time: Nanoseconds(response_ns),
+            submit_call_time: Nanoseconds(response_ns / 2),
+            completion_time: Nanoseconds(response_ns - response_ns / 2),
         }
     }
 
-    fn commit(response_ns: u64) -> Commit {
-        Commit {
+    fn commit(response_ns: u64) -> CommittedTransaction {
+        CommittedTransaction {
             bytes: 4096,
-            response: Nanoseconds(response_ns),
-            lag: None,
+            response_time: Nanoseconds(response_ns),
+            arrival_lag: None,
         }
     }
 
     #[test]
     fn the_course_of_a_program_that_commits_is_that_of_its_commits() {
         for mut recorder in both() {
-            recorder.judge_by_commits();
+            recorder.report_commits_in_series();
             for at in [100, 1100] {
-                recorder.advance(Nanoseconds(at));
+                recorder.advance_series(Nanoseconds(at));
                 recorder.record_completion(done(Operation::Write, 7));
                 recorder.record_commit(commit(90), Nanoseconds(at + 90));
             }
-            let late = Commit {
-                lag: Some(Nanoseconds(30)),
+            let late = CommittedTransaction {
+                arrival_lag: Some(Nanoseconds(30)),
                 ..commit(120)
             };
             recorder.record_commit(late, Nanoseconds(1900));
             recorder.record_unfinished_commit(Nanoseconds(500));
             let load = recorder.take_measure(Nanoseconds(2000));
-            let course = load.series.iter();
-            let course = course.map(|one| (one.writes, one.commits, one.response.min().0));
+            let course = load.time_series.iter();
+            let course = course.map(|one| {
+                (
+                    one.write_count,
+                    one.commit_count,
+                    one.response_times.latency_min().0,
+                )
+            });
             assert_eq!(course.collect::<Vec<_>>(), [(1, 1, 90), (1, 2, 90)]);
-            assert_eq!(load.count(), 4);
-            assert_eq!((load.commit.response.max().0, load.unfinished), (500, 1));
-            assert_eq!(load.lag.map(|lag| lag.max().0), Some(30));
+            assert_eq!(load.awaited_request_count(), 4);
+            assert_eq!(
+                (
+                    load.commit.response_times.latency_max().0,
+                    load.unfinished_count
+                ),
+                (500, 1)
+            );
+            assert_eq!(load.arrival_lag.map(|lag| lag.latency_max().0), Some(30));
         }
     }
 
@@ -604,34 +631,50 @@ mod tests {
         for mut recorder in both() {
             // A stall from the second interval into the fourth.
             for (at, response) in [(0, 10), (999, 20), (1000, 30), (3500, 2510)] {
-                recorder.advance(Nanoseconds(at));
+                recorder.advance_series(Nanoseconds(at));
                 recorder.record_completion(done(Operation::Read, response));
                 recorder.record_completion(done(Operation::Fsync, 77_777));
             }
             let load = recorder.take_measure(Nanoseconds(4200));
-            let reads: Vec<u64> = load.series.iter().map(|point| point.reads).collect();
+            let reads: Vec<u64> = load
+                .time_series
+                .iter()
+                .map(|point| point.read_count)
+                .collect();
             assert_eq!(reads, [2, 1, 0, 1, 0]);
-            for point in &load.series {
-                assert_eq!(point.response.count(), point.reads);
-                assert_eq!(point.read_bytes, 512 * point.reads);
+            for point in &load.time_series {
+                assert_eq!(point.response_times.latency_count(), point.read_count);
+                assert_eq!(point.read_bytes, 512 * point.read_count);
             }
-            assert_eq!(load.series[0].response.buckets(), [(10, 1), (20, 1)]);
-            let longest = load.series[3].response.max();
+            assert_eq!(
+                load.time_series[0].response_times.buckets(),
+                [(10, 1), (20, 1)]
+            );
+            let longest = load.time_series[3].response_times.latency_max();
             assert!((2510..2530).contains(&longest.0), "{longest:?}");
-            assert_eq!((load.read.count(), load.read.bytes), (4, 2048));
-            assert_eq!(load.sync.count(), 4);
-            assert_eq!(load.read.submit.count(), 4);
-            assert_eq!(load.interval, INTERVAL);
+            assert_eq!((load.read.request_count(), load.read.bytes), (4, 2048));
+            assert_eq!(load.sync.request_count(), 4);
+            assert_eq!(load.read.submit_call_times.latency_count(), 4);
+            assert_eq!(load.series_interval, INTERVAL);
         }
     }
 
     #[test]
     fn an_end_at_the_end_of_an_interval_begins_no_other() {
         for mut recorder in both() {
-            recorder.advance(Nanoseconds(1999));
-            assert_eq!(recorder.take_measure(Nanoseconds(2000)).series.len(), 2);
-            assert_eq!(recorder.take_measure(Nanoseconds(2001)).series.len(), 3);
-            assert_eq!(recorder.take_measure(Nanoseconds::ZERO).series.len(), 0);
+            recorder.advance_series(Nanoseconds(1999));
+            assert_eq!(
+                recorder.take_measure(Nanoseconds(2000)).time_series.len(),
+                2
+            );
+            assert_eq!(
+                recorder.take_measure(Nanoseconds(2001)).time_series.len(),
+                3
+            );
+            assert_eq!(
+                recorder.take_measure(Nanoseconds::ZERO).time_series.len(),
+                0
+            );
         }
     }
 
@@ -639,14 +682,14 @@ mod tests {
     fn a_restart_forgets_everything() {
         for mut recorder in both() {
             let nothing = recorder.take_measure(Nanoseconds(500));
-            recorder.advance(Nanoseconds(7_000));
+            recorder.advance_series(Nanoseconds(7_000));
             recorder.record_completion(done(Operation::Write, 40));
             recorder.record_lag(Nanoseconds(3));
             recorder.record_unfinished(Operation::Write, Nanoseconds(900));
             recorder.record_commit(commit(80), Nanoseconds(6));
-            recorder.restart();
+            recorder.restart_measurement();
             assert_eq!(recorder.take_measure(Nanoseconds(500)), nothing);
-            assert_eq!(nothing.lag, None);
+            assert_eq!(nothing.arrival_lag, None);
         }
     }
 
@@ -657,11 +700,17 @@ mod tests {
             recorder.record_unfinished(Operation::Write, Nanoseconds(900));
             recorder.record_commit(commit(80), Nanoseconds(6));
             let load = recorder.take_measure(Nanoseconds(10));
-            assert_eq!(load.unfinished, 1);
-            assert_eq!(load.write.response.buckets(), [(900, 1)]);
-            assert_eq!((load.write.bytes, load.write.submit.count()), (0, 0));
-            assert_eq!((load.commit.bytes, load.commit.count()), (4096, 1));
-            assert_eq!(load.lag.map(|lag| lag.count()), Some(1));
+            assert_eq!(load.unfinished_count, 1);
+            assert_eq!(load.write.response_times.buckets(), [(900, 1)]);
+            assert_eq!(
+                (
+                    load.write.bytes,
+                    load.write.submit_call_times.latency_count()
+                ),
+                (0, 0)
+            );
+            assert_eq!((load.commit.bytes, load.commit.request_count()), (4096, 1));
+            assert_eq!(load.arrival_lag.map(|lag| lag.latency_count()), Some(1));
         }
     }
 
@@ -671,26 +720,33 @@ mod tests {
         const LONG: u64 = 10 * INTERVALS_MAX as u64 + 3;
         for mut recorder in both() {
             for number in 0..LONG {
-                recorder.advance(Nanoseconds(number * INTERVAL.0));
+                recorder.advance_series(Nanoseconds(number * INTERVAL.0));
                 recorder.record_completion(done(Operation::Read, 10 + number % 7));
                 recorder.record_completion(done(Operation::Write, 100));
             }
             let elapsed = Nanoseconds(LONG * INTERVAL.0);
             let load = recorder.take_measure(elapsed);
-            assert_eq!(load.interval, Nanoseconds(16 * INTERVAL.0));
-            assert_eq!(load.series.len() as u64, LONG.div_ceil(16));
-            let (last, whole) = load.series.split_last().unwrap();
+            assert_eq!(load.series_interval, Nanoseconds(16 * INTERVAL.0));
+            assert_eq!(load.time_series.len() as u64, LONG.div_ceil(16));
+            let (last, whole) = load.time_series.split_last().unwrap();
             for point in whole {
-                let counts = (point.reads, point.written_bytes, point.response.count());
+                let counts = (
+                    point.read_count,
+                    point.written_bytes,
+                    point.response_times.latency_count(),
+                );
                 assert_eq!(counts, (16, 16 * 512, 32));
             }
-            assert_eq!((last.reads, last.read_bytes), (LONG % 16, LONG % 16 * 512));
+            assert_eq!(
+                (last.read_count, last.read_bytes),
+                (LONG % 16, LONG % 16 * 512)
+            );
             // The next one begins anew.
             recorder.record_completion(done(Operation::Read, 5));
             assert_eq!(
                 recorder
                     .take_measure(Nanoseconds(3 * INTERVAL.0))
-                    .series
+                    .time_series
                     .len(),
                 3
             );
@@ -700,27 +756,41 @@ mod tests {
     /// Also of few intervals, in each of which many latencies are told apart.
     #[test]
     fn a_dense_course_has_longer_intervals() {
-        let mut recorder = LoadRecorder::growing(Engine::Null, 4, INTERVAL);
+        let mut recorder = LoadRecorder::new_growing(Engine::Null, 4, INTERVAL);
         for number in 0..600 {
-            recorder.advance(Nanoseconds(number * INTERVAL.0));
+            recorder.advance_series(Nanoseconds(number * INTERVAL.0));
             for step in 0..1000 {
                 recorder.record_completion(done(Operation::Read, 1000 + 7919 * step));
             }
         }
         let load = recorder.take_measure(Nanoseconds(600 * INTERVAL.0));
-        assert!(load.interval > INTERVAL, "{:?}", load.interval);
-        let buckets = load.series.iter().map(|one| one.response.buckets().len());
+        assert!(
+            load.series_interval > INTERVAL,
+            "{:?}",
+            load.series_interval
+        );
+        let buckets = load
+            .time_series
+            .iter()
+            .map(|one| one.response_times.buckets().len());
         assert!(buckets.sum::<usize>() <= BUCKETS_MAX + 2 * 1000);
-        assert!(load.series.iter().all(|one| one.reads.is_multiple_of(1000)));
+        assert!(
+            load.time_series
+                .iter()
+                .all(|one| one.read_count.is_multiple_of(1000))
+        );
         assert_eq!(
-            load.series.iter().map(|one| one.reads).sum::<u64>(),
+            load.time_series
+                .iter()
+                .map(|one| one.read_count)
+                .sum::<u64>(),
             600_000
         );
     }
 
     #[test]
     fn calls_of_a_kind_span_from_the_first_to_the_last() {
-        let mut recorder = LoadRecorder::for_calls(Nanoseconds(200));
+        let mut recorder = LoadRecorder::new_for_name_calls(Nanoseconds(200));
         for _ in 0..2 {
             for (call, duration, now) in [
                 (NameCall::Create, 10, 110),
@@ -733,19 +803,19 @@ mod tests {
             }
             let load = recorder.take_measure(Nanoseconds(250));
             let spans = [
-                load.create.span,
-                load.unlink.span,
-                load.sync.span,
-                load.stat.span,
+                load.create.elapsed_span,
+                load.unlink.elapsed_span,
+                load.sync.elapsed_span,
+                load.stat.elapsed_span,
             ];
             assert_eq!(spans.map(|span| span.0), [100, 5, 140, 0]);
-            assert_eq!((load.create.bytes, load.create.count()), (14, 2));
-            assert_eq!(load.sync.response.buckets(), [(40, 1), (45, 1)]);
+            assert_eq!((load.create.bytes, load.create.request_count()), (14, 2));
+            assert_eq!(load.sync.response_times.buckets(), [(40, 1), (45, 1)]);
             // What is done to names is what counts, not what makes it durable.
-            assert_eq!(load.count(), 3);
+            assert_eq!(load.awaited_request_count(), 3);
             assert!(load.stat.is_empty());
-            let course = load.series.iter();
-            let course = course.map(|one| (one.name_calls, one.written_bytes));
+            let course = load.time_series.iter();
+            let course = course.map(|one| (one.name_call_count, one.written_bytes));
             assert_eq!(course.collect::<Vec<_>>(), [(1, 7), (2, 14)]);
         }
     }
@@ -753,9 +823,9 @@ mod tests {
     #[test]
     fn no_interval_no_course() {
         let mut recorder = LoadRecorder::new(Engine::Null, 4, Nanoseconds::ZERO);
-        recorder.advance(Nanoseconds(u64::MAX));
+        recorder.advance_series(Nanoseconds(u64::MAX));
         recorder.record_completion(done(Operation::Read, 5));
         let load = recorder.take_measure(Nanoseconds(5_000));
-        assert_eq!((load.series.len(), load.read.count()), (0, 1));
+        assert_eq!((load.time_series.len(), load.read.request_count()), (0, 1));
     }
 }

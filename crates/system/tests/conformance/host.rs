@@ -2,7 +2,7 @@
 
 use crate::cases::{Case, POSIX, READ_END, SMALL_VOLUME_BYTES, Volume, WRITE_END, World};
 use crate::support::{LoopDevice, Needs, Scratch, Undo, can_run, opened, run};
-use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
+use diskperf_system::host::{CallClock, HostPorts, HostRendezvous, HostWorker, WorkerControl};
 use diskperf_system::{EngineChoice, System, run_ready};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ for_each_ring_case!(ring_tests);
 
 /// The ways to hand requests to the kernel that each case of a ring is run with.
 const ENGINES: [EngineChoice; 3] = [
-    EngineChoice::Best,
+    EngineChoice::BestAvailable,
     EngineChoice::SqPoll,
     EngineChoice::Threads,
 ];
@@ -54,7 +54,7 @@ const SMALL_VOLUMES: [fn(&Case) -> Option<SmallVolume>; 2] =
     [SmallVolume::tmpfs, SmallVolume::ext4];
 
 fn check(case: &Case) {
-    check_engine(case, EngineChoice::Best);
+    check_engine(case, EngineChoice::BestAvailable);
 }
 
 fn check_engines(case: &Case) {
@@ -153,25 +153,25 @@ impl SmallVolume {
 /// barriers and, by its end, the pipes of the others, so that they end too.
 fn run_workers(case: &Case, directory: &Path, engine: EngineChoice) {
     let _no_command_runs = COMMANDS.read().unwrap_or_else(PoisonError::into_inner);
-    let rendezvous = Arc::new(Rendezvous::new(case.workers));
-    let clock = Clock::calibrated();
+    let rendezvous = Arc::new(HostRendezvous::new(case.workers));
+    let clock = CallClock::new_calibrated();
     std::thread::scope(|threads| {
         let mut handles = Vec::new();
         for (worker, pipe_ends) in ring_of_pipes(case.workers).into_iter().enumerate() {
-            let ports = Ports {
+            let ports = HostPorts {
                 directories: vec![opened(directory)],
-                drives: Vec::new(),
+                drive_ports: Vec::new(),
                 pipe_ends,
-                ..Ports::default()
+                ..HostPorts::default()
             };
             let rendezvous = Arc::clone(&rendezvous);
             handles.push(threads.spawn(move || {
                 let _guard = GiveUpOnPanic(&rendezvous);
-                let control = Control {
+                let control = WorkerControl {
                     rendezvous: Arc::clone(&rendezvous),
-                    ..Control::alone(true, clock)
+                    ..WorkerControl::for_single_worker(true, clock)
                 };
-                let system = System::Host(Box::new(Host::new(ports, control)));
+                let system = System::HostWorker(Box::new(HostWorker::new(ports, control)));
                 let mut world = World {
                     system,
                     can: POSIX,
@@ -203,12 +203,12 @@ fn ring_of_pipes(workers: usize) -> Vec<Vec<Option<OwnedFd>>> {
     ends
 }
 
-struct GiveUpOnPanic<'a>(&'a Rendezvous);
+struct GiveUpOnPanic<'a>(&'a HostRendezvous);
 
 impl Drop for GiveUpOnPanic<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.give_up();
+            self.0.break_barrier();
         }
     }
 }

@@ -106,13 +106,13 @@ fn run_workers(case: &Case, on: &Modelled, settings: &[&str]) {
             let mut world = World {
                 system,
                 can,
-                engine: EngineChoice::Best,
+                engine: EngineChoice::BestAvailable,
             };
             body(&mut world, worker).await;
             (world.system, ())
         });
     }
-    if let Err(standstill) = machine.run() {
+    if let Err(standstill) = machine.run_to_end() {
         panic!(
             "{} on {} with {settings:?}: {standstill}",
             case.name, on.system

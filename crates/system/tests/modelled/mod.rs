@@ -4,10 +4,10 @@
 #![allow(dead_code, reason = "each test file uses its own part of it")]
 
 use diskperf_catalogue::{Catalogue, Setting};
-use diskperf_machine::specification::Specification;
-use diskperf_machine::{Circumstances, Machine, Pipe, PipeEnd, Rendezvous, Standstill};
+use diskperf_machine::specification::MachineSpecification;
+use diskperf_machine::{Machine, Pipe, PipeEnd, RunConditions, RunEndReason, WorkerRendezvous};
 use diskperf_system::System;
-use diskperf_system::model::{Model, ModelPorts};
+use diskperf_system::model::{ModelPorts, ModelWorker};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -41,26 +41,26 @@ pub(crate) const SYSTEMS: [&str; 13] = [
 ];
 
 /// A system of the catalogue with these settings, each PATH=VALUE.
-pub(crate) fn specification(system: &str, settings: &[&str]) -> Specification {
+pub(crate) fn specification(system: &str, settings: &[&str]) -> MachineSpecification {
     let settings: Vec<Setting> = settings
         .iter()
         .map(|setting| {
             let (path, text) = setting.split_once('=').expect("PATH=VALUE");
             Setting {
                 path: path.to_owned(),
-                text: text.to_owned(),
+                value_text: text.to_owned(),
             }
         })
         .collect();
     let resolved = Catalogue::embedded().resolve(system, &settings);
     let resolved = resolved.unwrap_or_else(|problem| panic!("{problem}"));
-    let read = Specification::read(resolved);
+    let read = MachineSpecification::read_machine(resolved);
     read.unwrap_or_else(|problem| panic!("{problem}")).0
 }
 
 /// One drive, seed 1.
-pub(crate) fn machine(specification: &Specification) -> Machine {
-    Machine::build(specification, Circumstances::default())
+pub(crate) fn machine(specification: &MachineSpecification) -> Machine {
+    Machine::build(specification, RunConditions::default())
 }
 
 /// Starts a worker; `work` takes its system and gives it back with a result,
@@ -75,14 +75,15 @@ pub(crate) fn start<T: 'static, F>(
 {
     let kernel = machine.kernel().clone();
     let results = Rc::clone(results);
-    let number = ports.number;
+    let number = ports.process_number;
     if results.borrow().len() <= number {
         results.borrow_mut().resize_with(number + 1, || None);
     }
-    machine.spawn(&format!("worker {number}"), async move {
-        let system = System::Model(Box::new(Model::begin(&kernel, ports).await));
+    machine.spawn_process(&format!("worker {number}"), async move {
+        let system =
+            System::ModelWorker(Box::new(ModelWorker::begin_session(&kernel, ports).await));
         let (system, result) = work(system).await;
-        system.end().await;
+        system.end_session().await;
         results.borrow_mut()[number] = Some(result);
     });
 }
@@ -96,14 +97,14 @@ pub(crate) fn run_alone<T: 'static, F>(
     machine: &Machine,
     ports: ModelPorts,
     work: impl FnOnce(System) -> F + 'static,
-) -> Result<T, Standstill>
+) -> Result<T, RunEndReason>
 where
     F: Future<Output = (System, T)>,
 {
     let results = Rc::default();
-    let number = ports.number;
+    let number = ports.process_number;
     start(machine, ports, &results, work);
-    machine.run()?;
+    machine.run_to_end()?;
     let result = results.borrow_mut()[number].take();
     Ok(result.expect("the worker came to its end"))
 }
@@ -112,13 +113,13 @@ where
 /// the worker before it, then the writing end of the pipe to the one after it.
 pub(crate) fn ports_in_a_ring(workers: usize) -> Vec<ModelPorts> {
     let (mut reads, writes): (Vec<PipeEnd>, Vec<PipeEnd>) =
-        (0..workers).map(|_| Pipe::ends()).unzip();
+        (0..workers).map(|_| Pipe::make_ends()).unzip();
     // The pipe that a worker reads is the one that the worker before it writes.
     reads.rotate_right(1);
-    let meeting = Rendezvous::new(workers);
+    let meeting = WorkerRendezvous::new(workers);
     let ends = reads.into_iter().zip(writes).enumerate();
     ends.map(|(number, (read_end, write_end))| ModelPorts {
-        number,
+        process_number: number,
         pipe_ends: vec![read_end, write_end],
         ..ports(number, &meeting)
     })
@@ -126,20 +127,20 @@ pub(crate) fn ports_in_a_ring(workers: usize) -> Vec<ModelPorts> {
 }
 
 /// Ports of a worker without pipes.
-pub(crate) fn ports(number: usize, meeting: &Rc<Rendezvous>) -> ModelPorts {
+pub(crate) fn ports(number: usize, meeting: &Rc<WorkerRendezvous>) -> ModelPorts {
     ModelPorts {
-        number,
+        process_number: number,
         pipe_ends: Vec::new(),
-        meeting: Rc::clone(meeting),
-        time_calls: true,
-        stop: Default::default(),
+        rendezvous: Rc::clone(meeting),
+        times_calls: true,
+        stop_requested: Default::default(),
         progress: Default::default(),
     }
 }
 
 /// Ports of the only worker.
 pub(crate) fn ports_alone() -> ModelPorts {
-    ports(0, &Rendezvous::new(1))
+    ports(0, &WorkerRendezvous::new(1))
 }
 
 /// Expects a sound file system on each of the first drives, with no file left
@@ -158,7 +159,7 @@ pub(crate) fn expect_sound(machine: &Machine, drives: usize) {
 /// What is wrong with a drive's file system, whatever its kind; a file without
 /// a name that is still in use, too.
 pub(crate) fn unsound(machine: &Machine, drive: usize) -> Vec<String> {
-    match machine.check(drive) {
+    match machine.check_file_system(drive) {
         Ok(0) => Vec::new(),
         Ok(open) => vec![format!("{open} files without a name are in use")],
         Err(problems) => problems,

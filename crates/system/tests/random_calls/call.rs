@@ -1,6 +1,6 @@
 //! The calls of a sequence, and how they are chosen.
 
-use diskperf_system::{Open, Whence};
+use diskperf_system::{OpenOptions, SeekOrigin};
 use proptest::prelude::{Just, Strategy, prop, prop_oneof};
 
 /// All names that a sequence uses; each can become a file or a directory.
@@ -14,7 +14,7 @@ const FILES: usize = 6;
 pub(crate) enum Call {
     Open {
         name: &'static str,
-        how: Open,
+        how: OpenOptions,
     },
     Read {
         file: usize,
@@ -29,7 +29,7 @@ pub(crate) enum Call {
     Lseek {
         file: usize,
         offset: i64,
-        whence: Whence,
+        whence: SeekOrigin,
     },
     Length {
         file: usize,
@@ -148,12 +148,16 @@ pub(crate) fn any() -> impl Strategy<Value = Call> {
 }
 
 /// Every way to open that POSIX defines: O_TRUNC only for writing.
-fn how() -> impl Strategy<Value = Open> {
-    let way = prop::sample::select(vec![Open::READ, Open::WRITE, Open::READ_WRITE]);
+fn how() -> impl Strategy<Value = OpenOptions> {
+    let way = prop::sample::select(vec![
+        OpenOptions::READ,
+        OpenOptions::WRITE,
+        OpenOptions::READ_WRITE,
+    ]);
     let create = prop::sample::select(vec![(false, false), (true, false), (true, true)]);
-    (way, create, prop::bool::ANY).prop_map(|(way, (create, exclusive), truncate)| Open {
+    (way, create, prop::bool::ANY).prop_map(|(way, (create, exclusive), truncate)| OpenOptions {
         create,
-        exclusive,
+        create_exclusive: exclusive,
         truncate: truncate && way.write,
         ..way
     })
@@ -181,11 +185,11 @@ fn near_a_border() -> impl Strategy<Value = i64> {
 }
 
 /// Where lseek goes; now and then before the start.
-fn place() -> impl Strategy<Value = (i64, Whence)> {
+fn place() -> impl Strategy<Value = (i64, SeekOrigin)> {
     prop_oneof![
-        offset().prop_map(|offset| (offset, Whence::Start)),
-        Just((-1, Whence::Start)),
-        (-20_000_i64..40_000).prop_map(|offset| (offset, Whence::Current)),
-        (-40_000_i64..20_000).prop_map(|offset| (offset, Whence::End)),
+        offset().prop_map(|offset| (offset, SeekOrigin::FileStart)),
+        Just((-1, SeekOrigin::FileStart)),
+        (-20_000_i64..40_000).prop_map(|offset| (offset, SeekOrigin::CurrentPosition)),
+        (-40_000_i64..20_000).prop_map(|offset| (offset, SeekOrigin::FileEnd)),
     ]
 }

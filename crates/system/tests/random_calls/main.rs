@@ -14,7 +14,7 @@ mod reference;
 mod support;
 
 use call::{Call, NAMES, Outcome, data, path};
-use diskperf_system::{Errno, File, Open, System, Whence};
+use diskperf_system::{Errno, File, OpenOptions, SeekOrigin, System};
 use proptest::prelude::prop;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner, contextualize_config};
 use reference::{Reference, Rules};
@@ -50,7 +50,7 @@ async fn compare(system: &mut System, calls: &[Call], rules: Rules) -> Result<()
             Call::Lseek {
                 file: number,
                 offset: 0,
-                whence: Whence::Start,
+                whence: SeekOrigin::FileStart,
             },
             Call::Read {
                 file: number,
@@ -108,7 +108,7 @@ async fn make(system: &mut System, files: &mut Vec<File>, call: &Call) -> Result
             .lseek(files[file], offset, whence)
             .await
             .map(Outcome::Number),
-        Call::Length { file } => system.length(files[file]).await.map(Outcome::Number),
+        Call::Length { file } => system.file_length(files[file]).await.map(Outcome::Number),
         Call::Ftruncate { file, length } => system
             .ftruncate(files[file], length)
             .await
@@ -149,8 +149,11 @@ async fn make(system: &mut System, files: &mut Vec<File>, call: &Call) -> Result
 /// The bytes of the file of this name; `Err` where there is none.
 async fn contents(system: &mut System, name: &str) -> Result<Vec<u8>, Errno> {
     let errno = |error: diskperf_system::Error| error.errno().expect("nobody ended the run");
-    let file = system.open(&path(name), Open::READ).await.map_err(errno)?;
-    let length = system.length(file).await.map_err(errno)?;
+    let file = system
+        .open(&path(name), OpenOptions::READ)
+        .await
+        .map_err(errno)?;
+    let length = system.file_length(file).await.map_err(errno)?;
     let mut bytes = vec![0; length as usize + 1];
     let count = system.read(file, &mut bytes).await;
     system.close(file).await.map_err(errno)?;
@@ -178,17 +181,17 @@ fn random_sequences(run: impl Fn(&[Call]) -> Result<(), String>) {
 #[cfg(target_os = "linux")]
 #[test]
 fn the_host_does_as_the_reference() {
-    use diskperf_system::host::{Clock, Control, Host, Ports};
+    use diskperf_system::host::{CallClock, HostPorts, HostWorker, WorkerControl};
 
-    let clock = Clock::calibrated();
+    let clock = CallClock::new_calibrated();
     random_sequences(|calls| {
         let scratch = support::Scratch::new();
-        let ports = Ports {
+        let ports = HostPorts {
             directories: vec![support::opened(&scratch.path())],
-            ..Ports::default()
+            ..HostPorts::default()
         };
-        let control = Control::alone(true, clock);
-        let mut system = System::Host(Box::new(Host::new(ports, control)));
+        let control = WorkerControl::for_single_worker(true, clock);
+        let mut system = System::HostWorker(Box::new(HostWorker::new(ports, control)));
         diskperf_system::run_ready(compare(&mut system, calls, Rules::Posix))
     });
 }
@@ -284,6 +287,6 @@ async fn make_all(system: &mut System, calls: &[Call]) {
 }
 
 fn sound(machine: &diskperf_machine::Machine) -> Result<(), String> {
-    let checked = machine.check(0);
+    let checked = machine.check_file_system(0);
     checked.map(|_| ()).map_err(|problems| problems.join("; "))
 }

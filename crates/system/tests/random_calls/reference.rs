@@ -2,7 +2,7 @@
 //! a hole as zeroes.
 
 use crate::call::{Call, Outcome, data};
-use diskperf_system::{Errno, Open, Whence};
+use diskperf_system::{Errno, OpenOptions, SeekOrigin};
 use std::collections::BTreeMap;
 
 /// Whose rules a reference follows, where they differ.
@@ -43,7 +43,7 @@ enum Node {
 
 struct Descriptor {
     node: Node,
-    how: Open,
+    how: OpenOptions,
     offset: usize,
 }
 
@@ -139,9 +139,9 @@ impl Reference {
         !self.names.keys().any(|name| is_below(name, directory))
     }
 
-    fn open(&mut self, name: &str, how: Open) -> Result<Outcome, Errno> {
+    fn open(&mut self, name: &str, how: OpenOptions) -> Result<Outcome, Errno> {
         let node = match self.lookup(name)? {
-            Some(_) if how.create && how.exclusive => return Err(Errno::Exists),
+            Some(_) if how.create && how.create_exclusive => return Err(Errno::Exists),
             Some(Node::Directory) if how.write => return Err(Errno::IsDirectory),
             Some(Node::Directory) if how.create && self.rules == Rules::Posix => {
                 return Err(Errno::IsDirectory);
@@ -278,9 +278,9 @@ fn on_file(
             offset: by, whence, ..
         } => {
             let base = match whence {
-                Whence::Start => 0,
-                Whence::Current => *offset,
-                Whence::End => bytes.len(),
+                SeekOrigin::FileStart => 0,
+                SeekOrigin::CurrentPosition => *offset,
+                SeekOrigin::FileEnd => bytes.len(),
             };
             *offset = base.checked_add_signed(by as isize).ok_or(Errno::Invalid)?;
             Ok(Outcome::Number(*offset as u64))

@@ -11,14 +11,14 @@ pub(crate) const BLOCK: u32 = 4096;
 /// A ring of so many slots, with a course over time of a point a second.
 pub(crate) fn options(depth: u32, engine: EngineChoice) -> RingOptions {
     RingOptions {
-        depth,
+        queue_depth: depth,
         buffer_bytes: BLOCK,
         seed: 24,
         compressible_percent: 0,
-        engine,
-        poll: false,
-        has_contents: false,
-        interval: Nanoseconds::from_millis(1000),
+        engine_choice: engine,
+        polls_completions: false,
+        has_verifiable_contents: false,
+        series_interval: Nanoseconds::from_millis(1000),
     }
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn request(operation: Operation, file: File, slot: u32, block: u64) -
         offset_bytes: block * u64::from(BLOCK),
         bytes: BLOCK,
         slot,
-        intended: None,
+        intended_start: None,
     }
 }
 
@@ -47,14 +47,19 @@ pub(crate) async fn all(
     system: &mut System,
     submissions: &[Submission],
 ) -> Vec<Result<u32, Errno>> {
-    system.submit(submissions).await.unwrap();
+    system.submit_requests(submissions).await.unwrap();
     let mut completions = Vec::new();
-    let reaped = system.reap(submissions.len(), None, &mut completions).await;
+    let reaped = system
+        .reap_requests(submissions.len(), None, &mut completions)
+        .await;
     reaped.unwrap();
     completions.sort_by_key(|completion| completion.slot);
     let slots = completions.iter().map(|completion| completion.slot);
     let mut expected: Vec<u32> = submissions.iter().map(|request| request.slot).collect();
     expected.sort_unstable();
     assert_eq!(slots.collect::<Vec<_>>(), expected, "each completes once");
-    completions.iter().map(|one| one.result).collect()
+    completions
+        .iter()
+        .map(|one| one.byte_count_or_errno)
+        .collect()
 }

@@ -2,23 +2,23 @@
 
 use crate::requests::{self, BLOCK, reads, request};
 use diskperf_system::{
-    Commit, Completion, EngineChoice, Errno, File, Open, Operation, RingOptions, Submission,
-    System, Whence,
+    CommittedTransaction, Completion, EngineChoice, Errno, File, OpenOptions, Operation,
+    RingOptions, SeekOrigin, Submission, System,
 };
 use diskperf_timeline::Nanoseconds;
 
-const READ_WRITE: Open = Open {
+const READ_WRITE: OpenOptions = OpenOptions {
     write: true,
-    ..Open::READ
+    ..OpenOptions::READ
 };
 
 fn options(depth: u32) -> RingOptions {
-    requests::options(depth, EngineChoice::Best)
+    requests::options(depth, EngineChoice::BestAvailable)
 }
 
 /// A file of so many bytes, open for both.
 async fn made(system: &mut System, bytes: usize) -> File {
-    let file = system.open("/mnt0/file", READ_WRITE.create()).await;
+    let file = system.open("/mnt0/file", READ_WRITE.with_create()).await;
     let file = file.expect("a new file");
     let data: Vec<u8> = (0..bytes).map(|byte| (byte % 251) as u8).collect();
     assert_eq!(system.write(file, &data).await, Ok(bytes));
@@ -28,21 +28,24 @@ async fn made(system: &mut System, bytes: usize) -> File {
 /// All that are under way, by slot.
 async fn reap_all(system: &mut System, count: usize) -> Vec<Completion> {
     let mut completions = Vec::new();
-    let now = system.reap(count, None, &mut completions).await;
+    let now = system.reap_requests(count, None, &mut completions).await;
     assert_eq!(now.expect("a ring"), system.now());
     completions.sort_by_key(|completion| completion.slot);
     completions
 }
 
 fn results(completions: &[Completion]) -> Vec<Result<u32, Errno>> {
-    completions.iter().map(|one| one.result).collect()
+    completions
+        .iter()
+        .map(|one| one.byte_count_or_errno)
+        .collect()
 }
 
 /// A read at the end of a file moves what there is, and one behind it nothing.
 pub(crate) async fn reads_end_with_the_file(system: &mut System) {
     let file = made(system, 2 * BLOCK as usize + 100).await;
     system.open_ring(options(4), &[file]).await.unwrap();
-    system.submit(&reads(file, 0..4)).await.unwrap();
+    system.submit_requests(&reads(file, 0..4)).await.unwrap();
     let found = reap_all(system, 4).await;
     assert_eq!(results(&found), [Ok(BLOCK), Ok(BLOCK), Ok(100), Ok(0)]);
     system.close_ring().await.unwrap();
@@ -60,19 +63,23 @@ pub(crate) async fn slots_complete_once_each_in_any_order(system: &mut System) {
             })
             .collect();
         let (some, others) = all.split_at(5);
-        system.submit(some).await.unwrap();
-        system.submit(others).await.unwrap();
+        system.submit_requests(some).await.unwrap();
+        system.submit_requests(others).await.unwrap();
         let mut found = Vec::new();
         while found.len() < 16 {
             let before = found.len();
-            system.reap(3, None, &mut found).await.unwrap();
+            system.reap_requests(3, None, &mut found).await.unwrap();
             assert!(found.len() >= 16.min(before + 3));
         }
         found.sort_by_key(|completion| completion.slot);
         let slots: Vec<u32> = found.iter().map(|one| one.slot).collect();
         assert_eq!(slots, (0..16).collect::<Vec<_>>());
-        assert!(found.iter().all(|one| one.result == Ok(BLOCK)));
-        assert!(found.iter().all(|one| one.response > Nanoseconds::ZERO));
+        assert!(found.iter().all(|one| one.byte_count_or_errno == Ok(BLOCK)));
+        assert!(
+            found
+                .iter()
+                .all(|one| one.response_time > Nanoseconds::ZERO)
+        );
     }
     system.close_ring().await.unwrap();
 }
@@ -84,7 +91,7 @@ pub(crate) async fn writes_are_in_the_file(system: &mut System) {
     let writes: Vec<Submission> = (0..8)
         .map(|slot| request(Operation::Write, file, slot, u64::from(slot)))
         .collect();
-    system.submit(&writes).await.unwrap();
+    system.submit_requests(&writes).await.unwrap();
     assert_eq!(results(&reap_all(system, 8).await), [Ok(BLOCK); 8]);
     let sync = request(Operation::Fsync, file, 0, 0);
     let data = Submission {
@@ -92,13 +99,16 @@ pub(crate) async fn writes_are_in_the_file(system: &mut System) {
         slot: 1,
         ..sync
     };
-    system.submit(&[sync, data]).await.unwrap();
+    system.submit_requests(&[sync, data]).await.unwrap();
     let found = reap_all(system, 2).await;
-    assert!(found.iter().all(|one| one.result.is_ok()), "{found:?}");
+    assert!(
+        found.iter().all(|one| one.byte_count_or_errno.is_ok()),
+        "{found:?}"
+    );
     let length = u64::from(BLOCK) * 8;
-    assert_eq!(system.length(file).await, Ok(length));
+    assert_eq!(system.file_length(file).await, Ok(length));
     let mut back = vec![0; length as usize];
-    system.lseek(file, 0, Whence::Start).await.unwrap();
+    system.lseek(file, 0, SeekOrigin::FileStart).await.unwrap();
     assert_eq!(system.read(file, &mut back).await, Ok(back.len()));
     for block in back.chunks(BLOCK as usize) {
         assert!(block.iter().any(|byte| *byte != 0), "it was written");
@@ -109,14 +119,14 @@ pub(crate) async fn writes_are_in_the_file(system: &mut System) {
 /// A request that cannot be done fails by itself.
 pub(crate) async fn a_failed_request_fails_alone(system: &mut System) {
     let file = made(system, 4 * BLOCK as usize).await;
-    let reader = system.open("/mnt0/file", Open::READ).await.unwrap();
+    let reader = system.open("/mnt0/file", OpenOptions::READ).await.unwrap();
     system.open_ring(options(3), &[file, reader]).await.unwrap();
     let all = [
         request(Operation::Read, reader, 0, 0),
         request(Operation::Write, reader, 1, 1),
         request(Operation::Write, file, 2, 2),
     ];
-    system.submit(&all).await.unwrap();
+    system.submit_requests(&all).await.unwrap();
     let found = results(&reap_all(system, 3).await);
     assert_eq!(found, [Ok(BLOCK), Err(Errno::BadFile), Ok(BLOCK)]);
     system.close_ring().await.unwrap();
@@ -129,12 +139,18 @@ pub(crate) async fn a_wait_ends_at_its_moment(system: &mut System) {
     assert_eq!(reap_all(system, 2).await, []);
     let until = system.now() + Nanoseconds::from_millis(20);
     let mut found = Vec::new();
-    let now = system.reap(1, Some(until), &mut found).await.unwrap();
+    let now = system
+        .reap_requests(1, Some(until), &mut found)
+        .await
+        .unwrap();
     assert!(now >= until && found.is_empty());
     let read = request(Operation::Read, file, 1, 0);
-    system.submit(&[read]).await.unwrap();
+    system.submit_requests(&[read]).await.unwrap();
     let late = system.now() + Nanoseconds::from_millis(60_000);
-    let now = system.reap(1, Some(late), &mut found).await.unwrap();
+    let now = system
+        .reap_requests(1, Some(late), &mut found)
+        .await
+        .unwrap();
     assert!(now < late);
     assert_eq!(results(&found), [Ok(BLOCK)]);
     system.close_ring().await.unwrap();
@@ -148,10 +164,10 @@ pub(crate) async fn closing_waits_for_what_is_under_way(system: &mut System) {
         let writes: Vec<Submission> = (0..32)
             .map(|slot| request(Operation::Write, file, slot, u64::from(round * slot)))
             .collect();
-        system.submit(&writes).await.unwrap();
+        system.submit_requests(&writes).await.unwrap();
         system.close_ring().await.unwrap();
         let length = u64::from(BLOCK) * u64::from(31 * round + 1);
-        assert_eq!(system.length(file).await, Ok(length));
+        assert_eq!(system.file_length(file).await, Ok(length));
     }
 }
 
@@ -174,22 +190,22 @@ pub(crate) async fn requests_are_measured(system: &mut System) {
             .map(|slot| request(operation(slot), file, slot, u64::from(slot)))
             .collect();
         let started = system.now();
-        system.submit(&all).await.unwrap();
+        system.submit_requests(&all).await.unwrap();
         let found = reap_all(system, 8).await;
         let took = system.now().since(started);
-        assert!(found.iter().all(|one| one.response <= took));
-        system.count_commit(Commit {
+        assert!(found.iter().all(|one| one.response_time <= took));
+        system.count_commit(CommittedTransaction {
             bytes: u64::from(2 * BLOCK),
-            response: took,
-            lag: None,
+            response_time: took,
+            arrival_lag: None,
         });
     }
     let measure = system.finish_measuring().await.unwrap();
     system.close_ring().await.unwrap();
-    let load = measure.load.expect("there was a ring");
-    assert_eq!(load.depth, 8);
+    let load = measure.load_measure.expect("there was a ring");
+    assert_eq!(load.queue_depth, 8);
     let counts = [&load.read, &load.write, &load.sync, &load.commit];
-    assert_eq!(counts.map(|of| of.count()), [10, 4, 2, 2]);
+    assert_eq!(counts.map(|of| of.request_count()), [10, 4, 2, 2]);
     let block = u64::from(BLOCK);
     assert_eq!(
         counts.map(|of| of.bytes),
@@ -199,18 +215,18 @@ pub(crate) async fn requests_are_measured(system: &mut System) {
         (measure.read_bytes, measure.written_bytes),
         (10 * block, 4 * block)
     );
-    assert_eq!(measure.calls, 14);
-    assert_eq!((load.unfinished, load.lag), (0, None));
+    assert_eq!(measure.call_count, 14);
+    assert_eq!((load.unfinished_count, load.arrival_lag), (0, None));
     for of in [&load.read, &load.write, &load.sync] {
-        assert_eq!(of.submit.count(), of.count());
-        assert_eq!(of.completion.count(), of.count());
-        assert!(of.submit.min() <= of.response.min());
-        assert!(of.completion.max() <= of.response.max());
+        assert_eq!(of.submit_call_times.latency_count(), of.request_count());
+        assert_eq!(of.completion_times.latency_count(), of.request_count());
+        assert!(of.submit_call_times.latency_min() <= of.response_times.latency_min());
+        assert!(of.completion_times.latency_max() <= of.response_times.latency_max());
     }
-    let reads: u64 = load.series.iter().map(|point| point.reads).sum();
-    let writes: u64 = load.series.iter().map(|point| point.writes).sum();
+    let reads: u64 = load.time_series.iter().map(|point| point.read_count).sum();
+    let writes: u64 = load.time_series.iter().map(|point| point.write_count).sum();
     assert_eq!((reads, writes), (10, 4));
-    assert!(measure.durable.expect("it wrote") >= measure.elapsed);
+    assert!(measure.durable_time.expect("it wrote") >= measure.elapsed_time);
 }
 
 /// In open loop responses count from the intended moment, and what has arrived and is not
@@ -224,19 +240,25 @@ pub(crate) async fn arrivals_do_not_wait(system: &mut System) {
     system.sleep_until(system.now() + late).await.unwrap();
     let mut all = reads(file, 0..4);
     for one in &mut all {
-        one.intended = Some(Nanoseconds(system.now().0 - ago.0));
+        one.intended_start = Some(Nanoseconds(system.now().0 - ago.0));
     }
-    system.submit(&all[..3]).await.unwrap();
+    system.submit_requests(&all[..3]).await.unwrap();
     let found = reap_all(system, 3).await;
-    assert!(found.iter().all(|one| one.response >= ago));
-    system.submit(&all[3..]).await.unwrap();
-    system.count_unissued(Operation::Read, all[0].intended.unwrap());
+    assert!(found.iter().all(|one| one.response_time >= ago));
+    system.submit_requests(&all[3..]).await.unwrap();
+    system.count_unissued(Operation::Read, all[0].intended_start.unwrap());
     let measure = system.finish_measuring().await.unwrap();
     system.close_ring().await.unwrap();
-    let load = measure.load.expect("there was a ring");
-    let lag = load.lag.expect("they were late");
-    assert_eq!(lag.count(), 4);
-    assert!(lag.min() >= Nanoseconds(ago.0 - ago.0 / 1000));
-    assert_eq!((load.read.count(), load.read.submit.count()), (5, 3));
-    assert_eq!(load.unfinished, 2);
+    let load = measure.load_measure.expect("there was a ring");
+    let lag = load.arrival_lag.expect("they were late");
+    assert_eq!(lag.latency_count(), 4);
+    assert!(lag.latency_min() >= Nanoseconds(ago.0 - ago.0 / 1000));
+    assert_eq!(
+        (
+            load.read.request_count(),
+            load.read.submit_call_times.latency_count()
+        ),
+        (5, 3)
+    );
+    assert_eq!(load.unfinished_count, 2);
 }

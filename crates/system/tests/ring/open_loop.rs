@@ -2,8 +2,10 @@
 
 use crate::modelled;
 use crate::requests::options;
-use diskperf_machine::{Stream, Streams, Time};
-use diskperf_system::{EngineChoice, File, Open, Operation, RingOptions, Submission, System};
+use diskperf_machine::{RandomStream, RandomStreams, Time};
+use diskperf_system::{
+    EngineChoice, File, OpenOptions, Operation, RingOptions, Submission, System,
+};
 use diskperf_timeline::{LoadMeasure, Nanoseconds, WorkerMeasure};
 
 /// How requests arrive.
@@ -16,10 +18,10 @@ pub(crate) enum Arrivals {
 }
 
 impl Arrivals {
-    fn next(self, draws: &mut Stream) -> Nanoseconds {
+    fn next(self, draws: &mut RandomStream) -> Nanoseconds {
         match self {
             Self::Constant(apart) => apart,
-            Self::Poisson(mean) => Nanoseconds(draws.exponential(Time(mean.0)).0),
+            Self::Poisson(mean) => Nanoseconds(draws.draw_exponential(Time(mean.0)).0),
         }
     }
 }
@@ -38,11 +40,13 @@ pub(crate) fn offered(
         &machine,
         modelled::ports_alone(),
         async move |mut system| {
-            let drive = system.open("/dev/drive0", Open::READ.direct(true)).await;
+            let drive = system
+                .open("/dev/drive0", OpenOptions::READ.with_direct(true))
+                .await;
             let drive = drive.expect("the device");
             let ring = RingOptions {
                 buffer_bytes: SECTOR,
-                ..options(depth, EngineChoice::Best)
+                ..options(depth, EngineChoice::BestAvailable)
             };
             system.open_ring(ring, &[drive]).await.expect("a ring");
             let measure = generate(&mut system, drive, arrivals, (requests, depth)).await;
@@ -50,9 +54,9 @@ pub(crate) fn offered(
         },
     );
     let measure = ran.unwrap_or_else(|standstill| panic!("{standstill}"));
-    assert_eq!(measure.ledger.total(), measure.elapsed);
-    let load = measure.load.expect("there was a ring");
-    assert_eq!(load.read.count(), u64::from(requests));
+    assert_eq!(measure.ledger.total_duration(), measure.elapsed_time);
+    let load = measure.load_measure.expect("there was a ring");
+    assert_eq!(load.read.request_count(), u64::from(requests));
     load
 }
 
@@ -62,7 +66,7 @@ async fn generate(
     arrivals: Arrivals,
     (requests, depth): (u32, u32),
 ) -> WorkerMeasure {
-    let mut draws = Streams::new(9).stream("arrivals");
+    let mut draws = RandomStreams::new(9).named_stream("arrivals");
     system.start_measuring(system.now()).expect("it goes on");
     let mut free: Vec<u32> = (0..depth).collect();
     let mut next = system.now() + arrivals.next(&mut draws);
@@ -80,21 +84,21 @@ async fn generate(
                 offset_bytes: u64::from(issued % 1000 * SECTOR),
                 bytes: SECTOR,
                 slot,
-                intended: Some(next),
+                intended_start: Some(next),
             });
             issued += 1;
             next = next + arrivals.next(&mut draws);
         }
         if !batch.is_empty() {
-            system.submit(&batch).await.expect("a ring");
+            system.submit_requests(&batch).await.expect("a ring");
         }
         let until = (issued < requests && !free.is_empty()).then_some(next);
         now = system
-            .reap(1, until, &mut completions)
+            .reap_requests(1, until, &mut completions)
             .await
             .expect("a ring");
         free.extend(completions.drain(..).map(|completion| {
-            assert_eq!(completion.result, Ok(SECTOR));
+            assert_eq!(completion.byte_count_or_errno, Ok(SECTOR));
             completion.slot
         }));
     }

@@ -67,10 +67,13 @@ fn random_arrivals_at_a_constant_service_wait_as_m_d_1() {
         let arrivals = Arrivals::Poisson(apart(1.0, 1.0, busy));
         let load = offered(&["drive.queue_depth=1000"], arrivals, (requests, DEEP));
         let mean = MS * (1.0 + busy / (2.0 * (1.0 - busy)));
-        assert_responses(&load.read.response, mean, |t| {
+        assert_responses(&load.read.response_times, mean, |t| {
             waits_at_most(t / MS - 1.0, busy)
         });
-        assert_eq!(load.lag.expect("open loop").max(), Nanoseconds::ZERO);
+        assert_eq!(
+            load.arrival_lag.expect("open loop").latency_max(),
+            Nanoseconds::ZERO
+        );
     }
 }
 
@@ -97,7 +100,7 @@ fn random_arrivals_at_several_servers_wait_as_m_m_c() {
         let mean = MS * (1.0 + waits / (count * (1.0 - busy)));
         // Services are in units of 1: the queue drains at `drain`.
         let drain = count * (1.0 - busy);
-        assert_responses(&load.read.response, mean, |t| {
+        assert_responses(&load.read.response_times, mean, |t| {
             let t = t / MS;
             let waited = match drain - 1.0 {
                 0.0 => t * waits,
@@ -113,14 +116,17 @@ fn random_arrivals_at_several_servers_wait_as_m_m_c() {
 fn constant_arrivals_at_a_constant_service_do_not_wait() {
     let arrivals = Arrivals::Constant(Nanoseconds(1_250_000));
     let load = offered(&[], arrivals, (5000, 4));
-    let response = load.read.response;
+    let response = load.read.response_times;
     // The recorder tells three digits apart.
     assert!(
-        (999_500..=1_001_000).contains(&response.min().0),
+        (999_500..=1_001_000).contains(&response.latency_min().0),
         "{response:?}"
     );
-    assert_eq!(response.min(), response.max());
-    assert_eq!(load.lag.expect("open loop").max(), Nanoseconds::ZERO);
+    assert_eq!(response.latency_min(), response.latency_max());
+    assert_eq!(
+        load.arrival_lag.expect("open loop").latency_max(),
+        Nanoseconds::ZERO
+    );
 }
 
 /// A device that stands still for a second: whoever arrives meanwhile waits for the rest of
@@ -136,7 +142,7 @@ fn a_stall_is_seen_by_all_who_arrive_in_it() {
         ] {
             let requests = (seconds * 10_000.0) as u32;
             let load = offered(&settings, arrivals, (requests, depth));
-            let response = &load.read.response;
+            let response = &load.read.response_times;
             for over in [0.01, 0.1, 0.25, 0.5, 0.75] {
                 let longer = response.buckets().iter();
                 let longer = longer.filter(|(ns, _)| *ns as f64 > over * 1e9);

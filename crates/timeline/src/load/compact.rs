@@ -83,7 +83,6 @@ fn decode(numbers: &[i64]) -> Result<Histogram, &'static str> {
     Ok(buckets.into())
 }
 
-/// Returns the number of the bucket that contains a latency.
 fn bucket_number(latency_ns: u64, bits: u32) -> u64 {
     let length = u64::BITS - latency_ns.leading_zeros();
     let shift = length.saturating_sub(bits);
@@ -114,7 +113,7 @@ mod tests {
 
     fn comes_back(histogram: &Histogram) -> usize {
         let point = SeriesPoint {
-            response: histogram.clone(),
+            response_times: histogram.clone(),
             ..SeriesPoint::default()
         };
         let text = serde_json::to_string(&point).unwrap();
@@ -130,9 +129,9 @@ mod tests {
 
         #[test]
         fn recorded_ones_come_back(latencies in prop::collection::vec(0..1_u64 << 50, 0..200)) {
-            let mut recorder = LatencyRecorder::growing();
-            latencies.iter().for_each(|ns| recorder.record(Nanoseconds(*ns)));
-            let fine = recorder.histogram();
+            let mut recorder = LatencyRecorder::new_growing();
+            latencies.iter().for_each(|ns| recorder.record_latency(Nanoseconds(*ns)));
+            let fine = recorder.to_histogram();
             prop_assert!(encode(&fine).unwrap().first().is_none_or(|bits| *bits <= 11));
             comes_back(&fine);
             let coarse: Histogram = latencies.iter().map(|ns| Nanoseconds(coarse(*ns))).collect();

@@ -10,7 +10,7 @@ fn compared_runs_are_named_by_what_differs() {
     let changes: [(Change, &[&str], &[&str]); 7] = [
         (|_| {}, &[], &[]),
         (
-            |run| run.results[0].notes = vec![format!("{FRESH_NOTE}xfs")],
+            |run| run.results[0].notes = vec![format!("{FRESH_NOTE_PREFIX}xfs")],
             &["ext4", "rw", "relatime"],
             &["a fresh xfs"],
         ),
@@ -24,7 +24,7 @@ fn compared_runs_are_named_by_what_differs() {
             &["data=journal"],
         ),
         (
-            |run| run.cache = CacheMode::Direct,
+            |run| run.cache_mode = CacheMode::Direct,
             &["--cache cold"],
             &["--direct"],
         ),
@@ -32,7 +32,7 @@ fn compared_runs_are_named_by_what_differs() {
             |run| {
                 run.experiment = Some(Experiment {
                     settings: vec![Setting::parse("program.call_bytes=4096").unwrap()],
-                    size: SizeChoice::Bytes(MIB),
+                    size_choice: SizeChoice::SizeBytes(MIB),
                     ..Experiment::default()
                 });
             },
@@ -58,7 +58,7 @@ fn compared_runs_are_named_by_what_differs() {
             |run| {
                 let [arm, _] = arms(&[(1.0, 1.0, true)]);
                 run.interleaved = arm.interleaved;
-                run.interleaved.as_mut().unwrap().before = Some("sync".to_owned());
+                run.interleaved.as_mut().unwrap().ordered_after = Some("sync".to_owned());
             },
             &[],
             &["after `sync`"],
@@ -68,9 +68,9 @@ fn compared_runs_are_named_by_what_differs() {
         let mut base = build_ffs83_run("aaaaaaaaaa", "/x");
         let filesystem = base.environment.places[0].filesystem.as_mut().unwrap();
         filesystem.mount_options = "rw,relatime".to_owned();
-        filesystem.kind = "ext4".to_owned();
+        filesystem.filesystem_type = "ext4".to_owned();
         let mut other = Run {
-            id: "bbbbbbbbbb".to_owned(),
+            run_id: "bbbbbbbbbb".to_owned(),
             ..base.clone()
         };
         change(&mut other);
@@ -96,15 +96,15 @@ fn warnings_name_both_values() {
     let base = build_ffs83_run("aaaaaaaaaa", "/a");
     let mut other = build_ffs83_run("bbbbbbbbbb", "/b");
     other.state = RunState::Interrupted;
-    other.world = World::Model;
-    other.environment.kernel = "Linux 6.12".to_owned();
+    other.world = MeasuredWorld::Model;
+    other.environment.kernel_version = "Linux 6.12".to_owned();
     other.environment.places[0].devices[0].model = None;
     other.results.remove(3);
     let changed = &mut other.results[2];
     changed.size_bytes = 64 * MIB;
-    changed.cache = CacheMode::Warm;
-    changed.filesystem = "xfs/4096".to_owned();
-    changed.protocol.statistic = diskperf_timeline::Statistic::Minimum;
+    changed.cache_mode = CacheMode::Warm;
+    changed.filesystem_type = "xfs/4096".to_owned();
+    changed.protocol.statistic = diskperf_timeline::SummaryStatistic::Minimum;
     let comparison = compare(&[base, other]);
     let texts: Vec<&str> = comparison
         .warnings

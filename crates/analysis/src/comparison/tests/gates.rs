@@ -117,8 +117,11 @@ fn other_work_passes_no_gate() {
     let changes: [(Change, &str); 4] = [
         (|_| {}, ""),
         (|one| one.size_bytes = 64 * MIB, "sizes differ: "),
-        (|one| one.cache = CacheMode::Warm, "cache modes differ: "),
-        (|one| one.drives += 1, "numbers of drives differ: "),
+        (
+            |one| one.cache_mode = CacheMode::Warm,
+            "cache modes differ: ",
+        ),
+        (|one| one.drive_count += 1, "numbers of drives differ: "),
     ];
     for speed in [400.0, 1000.0, 3000.0] {
         for (change, said) in changes {
@@ -165,7 +168,7 @@ fn a_run_is_no_slower_than_itself() {
     assert_eq!(gated.outcome, GateOutcome::ResultMissing);
     // The id alone does not make two runs one.
     let mut changed = run.clone();
-    changed.results[0].repetitions[0].discarded = true;
+    changed.results[0].repetitions[0].is_discarded = true;
     assert_eq!(
         compare(&[run, changed]).result_pairs[0].basis,
         ComparisonBasis::Medians

@@ -131,38 +131,46 @@ fn find_accesses(
 ) -> Vec<DiskAccess> {
     let mut found = Vec::new();
     for one in requests {
-        let has_firmware = trace.drives[one.drive as usize].has_link;
-        let Some(at) = one.on_disk().filter(|_| has_firmware && moves_arm(one)) else {
+        let has_firmware = trace.drives[one.drive_index as usize].has_bus_link;
+        let Some(at) = one
+            .disk_position()
+            .filter(|_| has_firmware && moves_arm(one))
+        else {
             continue;
         };
-        let passed = one.parts().filter(|part| part.0 == Stage::MediaTransfer);
+        let passed = one
+            .stage_intervals()
+            .filter(|part| part.0 == Stage::MediaTransfer);
         found.push(DiskAccess {
-            drive: one.drive,
-            end_ns: passed.map(|part| part.2.0).last().unwrap_or(one.issued.0),
+            drive: one.drive_index,
+            end_ns: passed
+                .map(|part| part.2.0)
+                .last()
+                .unwrap_or(one.issued_at.0),
             position: at,
-            sector_range: (one.sector, one.sector + u64::from(one.sectors)),
+            sector_range: (one.sector, one.sector + u64::from(one.sector_count)),
             stage_ns: one
-                .parts()
+                .stage_intervals()
                 .map(|(stage, a, b)| (stage, b.0 - a.0))
                 .collect(),
             arm_work: None,
         });
     }
     let arms = trace
-        .arms
+        .arm_traces
         .iter()
-        .filter(|arm| arm.work != ArmWork::ReadAhead);
-    for arm in arms.filter(|arm| arm.until() > from && arm.from < until) {
+        .filter(|arm| arm.arm_work != ArmWork::ReadAhead);
+    for arm in arms.filter(|arm| arm.work_end() > from && arm.work_start < until) {
         found.push(DiskAccess {
-            drive: arm.drive,
-            end_ns: arm.until().0,
-            position: arm.position,
-            sector_range: (arm.sector, arm.sector + u64::from(arm.sectors)),
+            drive: arm.drive_index,
+            end_ns: arm.work_end().0,
+            position: arm.arm_position,
+            sector_range: (arm.sector, arm.sector + u64::from(arm.sector_count)),
             stage_ns: arm
-                .parts()
+                .stage_intervals()
                 .map(|(stage, a, b)| (stage, b.0 - a.0))
                 .collect(),
-            arm_work: Some(arm.work),
+            arm_work: Some(arm.arm_work),
         });
     }
     found

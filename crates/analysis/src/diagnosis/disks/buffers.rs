@@ -1,7 +1,7 @@
 //! Measures of the buffers of disks: the requests that they serve and the bytes that they hold.
 
 use super::accesses::moves_arm;
-use diskperf_timeline::trace::{ArmWork, Purpose, TracedRequest};
+use diskperf_timeline::trace::{ArmWork, RequestPurpose, TracedRequest};
 use diskperf_timeline::{Stage, Trace};
 use std::collections::BTreeMap;
 
@@ -73,37 +73,43 @@ impl BufferMeasures {
     pub(in super::super) fn from_trace(trace: &Trace, requests: &[&TracedRequest]) -> Self {
         let mut found = Self::default();
         // A flush moves nothing.
-        let of_disks =
-            |one: &&&TracedRequest| one.sectors > 0 && trace.drives[one.drive as usize].has_link;
+        let of_disks = |one: &&&TracedRequest| {
+            one.sector_count > 0 && trace.drives[one.drive_index as usize].has_bus_link
+        };
         for one in requests.iter().filter(of_disks) {
             let needs_arm = moves_arm(one);
             let has = |stage| one.spans.iter().any(|span| span.stage == stage);
             match one.purpose {
-                Purpose::Read | Purpose::ReadAhead => {
+                RequestPurpose::Read | RequestPurpose::ReadAhead => {
                     found.buffered_reads.count_request(!needs_arm);
                     found.full_hits.count_request(has(Stage::CacheHit));
                 }
-                Purpose::Write | Purpose::WriteBehind => {
+                RequestPurpose::Write | RequestPurpose::WriteBehind => {
                     found.buffered_writes.count_request(!needs_arm);
                     found
                         .writes_awaiting_buffer
                         .count_request(!needs_arm && has(Stage::Destage));
                 }
             }
-            let writes = matches!(one.purpose, Purpose::Write | Purpose::WriteBehind);
-            for (stage, from, until) in one.parts() {
+            let writes = matches!(
+                one.purpose,
+                RequestPurpose::Write | RequestPurpose::WriteBehind
+            );
+            for (stage, from, until) in one.stage_intervals() {
                 // Of other requests, data cross while sectors pass.
                 if stage == Stage::CacheHit || (writes && !needs_arm && stage == Stage::BusTransfer)
                 {
                     let takes = until.0 - from.0;
                     let known = found
                         .link_transfer_ns
-                        .entry((writes, one.sectors))
+                        .entry((writes, one.sector_count))
                         .or_insert(takes);
                     *known = takes.min(*known);
                 }
             }
-            let command = one.parts().filter(|part| part.0 == Stage::Command);
+            let command = one
+                .stage_intervals()
+                .filter(|part| part.0 == Stage::Command);
             let took = command.map(|(_, from, until)| until.0 - from.0).sum();
             let kind = CommandClass {
                 is_write: writes,
@@ -132,20 +138,32 @@ impl BufferMeasures {
             u64::from(sectors) * u64::from(trace.drives[drive as usize].sector_bytes)
         };
         let mut written: BTreeMap<(u32, u64), (u64, u64)> = BTreeMap::new();
-        for arm in trace.arms.iter().filter(|arm| arm.work == ArmWork::Destage) {
-            self.destaged_bytes_max = self.destaged_bytes_max.max(bytes(arm.drive, arm.sectors));
-            let end = arm.sector + u64::from(arm.sectors);
-            written.insert((arm.drive, arm.sector), (end, arm.until().0));
+        for arm in trace
+            .arm_traces
+            .iter()
+            .filter(|arm| arm.arm_work == ArmWork::Destage)
+        {
+            self.destaged_bytes_max = self
+                .destaged_bytes_max
+                .max(bytes(arm.drive_index, arm.sector_count));
+            let end = arm.sector + u64::from(arm.sector_count);
+            written.insert((arm.drive_index, arm.sector), (end, arm.work_end().0));
         }
         let is_early = |one: &&&TracedRequest| {
-            let has_buffer = trace.drives[one.drive as usize].has_link;
-            has_buffer && one.sectors > 0 && one.purpose == Purpose::Write && !moves_arm(one)
+            let has_buffer = trace.drives[one.drive_index as usize].has_bus_link;
+            has_buffer
+                && one.sector_count > 0
+                && one.purpose == RequestPurpose::Write
+                && !moves_arm(one)
         };
         // What is written again meanwhile waits once.
         let mut came: BTreeMap<(u32, u64), (u64, u64)> = BTreeMap::new();
         for one in requests.iter().filter(is_early) {
-            let at = (one.drive, one.sector);
-            let of = (one.completed().0, bytes(one.drive, one.sectors));
+            let at = (one.drive_index, one.sector);
+            let of = (
+                one.completed_at().0,
+                bytes(one.drive_index, one.sector_count),
+            );
             came.entry(at).or_insert(of);
         }
         let mut moments: Vec<(u64, i64)> = Vec::new();
@@ -186,18 +204,20 @@ const HANDLER_RUNS_SEARCHED_MAX: usize = 16;
 /// The handler's time afterwards belongs to the kernel, although it is part of the same stage.
 fn interrupt_delay_ns(trace: &Trace, request: &TracedRequest) -> u64 {
     let mut ends = request
-        .parts()
+        .stage_intervals()
         .filter(|(stage, ..)| *stage == Stage::Completion);
     let Some((_, from, until)) = ends.next() else {
         return 0;
     };
     let until = ends.last().map_or(until, |(.., until)| until);
-    let ended = trace.handlers.partition_point(|work| work.until <= until);
-    let mut before = trace.handlers[..ended]
+    let ended = trace
+        .handler_work
+        .partition_point(|work| work.work_end <= until);
+    let mut before = trace.handler_work[..ended]
         .iter()
         .rev()
         .take(HANDLER_RUNS_SEARCHED_MAX);
     let interrupt = before.find(|work| work.stage == Stage::Interrupt);
-    let begins = interrupt.map_or(until, |work| work.from);
+    let begins = interrupt.map_or(until, |work| work.work_start);
     begins.0.checked_sub(from.0).unwrap_or(until.0 - from.0)
 }

@@ -1,6 +1,6 @@
 //! Measures of the cleaning of bands on shingled disks.
 
-use diskperf_timeline::trace::{ArmWork, Purpose, TracedRequest};
+use diskperf_timeline::trace::{ArmWork, RequestPurpose, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Trace};
 
 /// Bytes that the arms moved to clean bands, beside the bytes that programs wrote.
@@ -20,16 +20,22 @@ impl CleaningMeasures {
         let bytes = |drive: u32, sectors: u32| {
             u64::from(sectors) * u64::from(trace.drives[drive as usize].sector_bytes)
         };
-        let cleans = trace
-            .arms
-            .iter()
-            .filter(|arm| arm.work == ArmWork::Cleaning && arm.until() > from && arm.from < until);
-        let writes = requests
-            .iter()
-            .filter(|one| matches!(one.purpose, Purpose::Write | Purpose::WriteBehind));
+        let cleans = trace.arm_traces.iter().filter(|arm| {
+            arm.arm_work == ArmWork::Cleaning && arm.work_end() > from && arm.work_start < until
+        });
+        let writes = requests.iter().filter(|one| {
+            matches!(
+                one.purpose,
+                RequestPurpose::Write | RequestPurpose::WriteBehind
+            )
+        });
         Self {
-            moved_bytes: cleans.map(|arm| bytes(arm.drive, arm.sectors)).sum(),
-            written_bytes: writes.map(|one| bytes(one.drive, one.sectors)).sum(),
+            moved_bytes: cleans
+                .map(|arm| bytes(arm.drive_index, arm.sector_count))
+                .sum(),
+            written_bytes: writes
+                .map(|one| bytes(one.drive_index, one.sector_count))
+                .sum(),
         }
     }
 

@@ -26,8 +26,10 @@ impl ServiceOrder {
     pub(in super::super) fn from_trace(trace: &Trace, requests: &[&TracedRequest]) -> Self {
         let mut found = Self::default();
         for (number, drive) in trace.drives.iter().enumerate() {
-            if drive.has_link {
-                let own = requests.iter().filter(|one| one.drive as usize == number);
+            if drive.has_bus_link {
+                let own = requests
+                    .iter()
+                    .filter(|one| one.drive_index as usize == number);
                 found.add_drive_requests(own.filter(|one| moves_arm(one)).copied());
             }
         }
@@ -77,9 +79,9 @@ impl ServiceOrder {
 
 /// Returns the time at which a request was decoded and could go to the arm.
 fn decoding_end_ns(request: &TracedRequest) -> u64 {
-    let mut parts = request.parts();
+    let mut parts = request.stage_intervals();
     let decoded = parts.find(|(stage, ..)| *stage == Stage::Command);
-    decoded.map_or(request.issued.0, |(.., until)| until.0)
+    decoded.map_or(request.issued_at.0, |(.., until)| until.0)
 }
 
 fn service_start_ns(request: &TracedRequest) -> u64 {
@@ -89,14 +91,18 @@ fn service_start_ns(request: &TracedRequest) -> u64 {
             Stage::ControllerQueue | Stage::Destage | Stage::Cleaning
         )
     };
-    let parts = request.parts().filter(|(stage, ..)| waits(*stage));
-    parts.last().map_or(request.issued.0, |(.., until)| until.0)
+    let parts = request
+        .stage_intervals()
+        .filter(|(stage, ..)| waits(*stage));
+    parts
+        .last()
+        .map_or(request.issued_at.0, |(.., until)| until.0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use diskperf_timeline::trace::{Purpose, TracedDrive};
+    use diskperf_timeline::trace::{RequestPurpose, TracedDrive};
     use diskperf_timeline::{Nanoseconds, Span};
 
     /// Of requests that are decoded at the first moment, and get the arm at the second.
@@ -104,30 +110,30 @@ mod tests {
         let of = |(came, begun): &(u64, u64)| {
             let span = |stage, until| Span {
                 stage,
-                until: Nanoseconds(until),
+                stage_end: Nanoseconds(until),
             };
             TracedRequest {
-                forced: false,
-                drive: 0,
+                is_fua: false,
+                drive_index: 0,
                 sector: 0,
-                sectors: 8,
-                purpose: Purpose::Read,
-                position: None,
-                issued: Nanoseconds(came - 5),
+                sector_count: 8,
+                purpose: RequestPurpose::Read,
+                media_position: None,
+                issued_at: Nanoseconds(came - 5),
                 spans: vec![
                     span(Stage::Command, *came),
                     span(Stage::ControllerQueue, *begun),
                     span(Stage::Seek, begun + 10),
                 ],
-                uses: Vec::new(),
+                buffer_uses: Vec::new(),
             }
         };
         let trace = Trace {
             drives: vec![TracedDrive {
                 revolution_ns: 8e6,
-                phase: 0.0,
+                rotational_phase: 0.0,
                 sector_bytes: 512,
-                has_link: true,
+                has_bus_link: true,
             }],
             requests: requests.iter().map(of).collect(),
             ..Trace::default()

@@ -2,61 +2,63 @@
 
 use super::{build_account, build_trace, find_cpu_share_disagreement};
 use crate::explanation::{TimeAccount, ValueQuantiles};
-use diskperf_timeline::block::{BlockRequest, Operation, Scheduled, Switch, TimedPart};
+use diskperf_timeline::block::{BlockRequest, Operation, SchedulingState, ThreadSwitch, TimedPart};
 use diskperf_timeline::{BlockTrace, Nanoseconds, Repetition, Stage, WorkerMeasure};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 fn request(operation: Operation, [queued, issued, completed]: [u64; 3]) -> BlockRequest {
     BlockRequest {
-        device: 0,
+        device_index: 0,
         operation,
         sector: 8,
         bytes: 4096,
-        queued: Nanoseconds(queued),
-        issued: Nanoseconds(issued),
-        completed: Nanoseconds(completed),
+        queued_at: Nanoseconds(queued),
+        issued_at: Nanoseconds(issued),
+        completed_at: Nanoseconds(completed),
     }
 }
 
-fn switch(at: u64, to: Scheduled) -> Switch {
-    Switch {
-        at: Nanoseconds(at),
-        thread: 17,
-        to,
+fn switch(at: u64, to: SchedulingState) -> ThreadSwitch {
+    ThreadSwitch {
+        switch_time: Nanoseconds(at),
+        thread_id: 17,
+        new_state: to,
     }
 }
 
-fn block(requests: Vec<BlockRequest>, switches: Vec<Switch>) -> BlockTrace {
+fn block(requests: Vec<BlockRequest>, switches: Vec<ThreadSwitch>) -> BlockTrace {
     BlockTrace {
         devices: vec!["vda".to_owned()],
         requests,
-        workers: vec![TimedPart {
-            thread: 17,
-            opened: Nanoseconds(100),
-            ended: Nanoseconds(1100),
+        timed_parts: vec![TimedPart {
+            thread_id: 17,
+            started_at: Nanoseconds(100),
+            ended_at: Nanoseconds(1100),
         }],
-        switches,
-        lost_events: 0,
+        thread_switches: switches,
+        lost_event_count: 0,
     }
 }
 
 fn booked(account: &TimeAccount) -> Vec<(Stage, u64)> {
     let entries = account.ledger.entries().iter();
-    entries.map(|entry| (entry.stage, entry.ns.0)).collect()
+    entries
+        .map(|entry| (entry.stage, entry.duration.0))
+        .collect()
 }
 
 /// A worker that reads once: every rule, one after the other.
 #[test]
 fn each_instant_is_booked_once() {
-    use Scheduled::{Preempted, Running, Waiting, Woken};
+    use SchedulingState::{Preempted, Running, Waiting, Woken};
     let found = block(
         vec![request(Operation::Read, [150, 300, 700])],
         vec![
             // Before it began, and another thread: nobody's.
             switch(50, Waiting),
-            Switch {
-                thread: 18,
+            ThreadSwitch {
+                thread_id: 18,
                 ..switch(120, Waiting)
             },
             switch(200, Waiting),
@@ -113,7 +115,10 @@ fn a_device_that_works_while_the_program_does_shows_in_the_utilisation_alone() {
         Vec::new(),
     );
     let account = build_account(&found).unwrap();
-    assert_eq!(account.ledger.stage(Stage::SystemCall), Nanoseconds(1000));
+    assert_eq!(
+        account.ledger.stage_duration(Stage::SystemCall),
+        Nanoseconds(1000)
+    );
     assert_eq!(account.utilisation.drive_shares, [0.5]);
     assert_eq!(account.utilisation.processor_and_drive_share, Some(0.5));
     assert_eq!(account.device_accounts[0].in_queue_mean, Some(0.0));
@@ -123,7 +128,7 @@ fn a_device_that_works_while_the_program_does_shows_in_the_utilisation_alone() {
 fn a_trace_with_lost_events_has_no_account() {
     let mut found = block(Vec::new(), Vec::new());
     assert!(build_account(&found).is_some());
-    found.lost_events = 1;
+    found.lost_event_count = 1;
     assert_eq!(build_account(&found), None);
 }
 
@@ -144,22 +149,29 @@ fn the_ledger_sums_to_the_elapsed_time() {
                 [queued, issued, issued + below(300)],
             ));
         }
-        requests.sort_by_key(|one| one.completed);
+        requests.sort_by_key(|one| one.completed_at);
         let kinds = [
-            Scheduled::Running,
-            Scheduled::Preempted,
-            Scheduled::Waiting,
-            Scheduled::Woken,
+            SchedulingState::Running,
+            SchedulingState::Preempted,
+            SchedulingState::Waiting,
+            SchedulingState::Woken,
         ];
         let mut switches = Vec::new();
         for _ in 0..below(20) {
             switches.push(switch(below(1300), kinds[below(4) as usize]));
         }
-        switches.sort_by_key(|switch| switch.at);
+        switches.sort_by_key(|switch| switch.switch_time);
         let found = block(requests, switches);
         let account = build_account(&found).unwrap();
-        assert_eq!(account.ledger.total(), Nanoseconds(1000), "{found:?}");
-        assert_eq!(build_trace(&found).processes[0].ended(), Nanoseconds(1100));
+        assert_eq!(
+            account.ledger.total_duration(),
+            Nanoseconds(1000),
+            "{found:?}"
+        );
+        assert_eq!(
+            build_trace(&found).processes[0].account_end(),
+            Nanoseconds(1100)
+        );
         assert!(account.utilisation.drive_shares[0] <= 1.0);
         let mean = account.device_accounts[0].at_device_mean.unwrap();
         assert!(
@@ -175,8 +187,8 @@ fn events_and_accounting_have_to_agree() {
     let found = block(
         Vec::new(),
         vec![
-            switch(600, Scheduled::Waiting),
-            switch(1090, Scheduled::Woken),
+            switch(600, SchedulingState::Waiting),
+            switch(1090, SchedulingState::Woken),
         ],
     );
     for (cpu_ns, apart) in [
@@ -188,8 +200,8 @@ fn events_and_accounting_have_to_agree() {
     ] {
         let repetition = Repetition {
             workers: vec![WorkerMeasure {
-                elapsed: Nanoseconds(1000),
-                cpu: Nanoseconds(cpu_ns),
+                elapsed_time: Nanoseconds(1000),
+                cpu_time: Nanoseconds(cpu_ns),
                 ..WorkerMeasure::default()
             }],
             ..Repetition::default()
@@ -208,7 +220,7 @@ fn events_and_accounting_have_to_agree() {
 /// The kernel does not record that the thread got a processor at 410.
 #[test]
 fn a_thread_that_leaves_a_processor_had_one() {
-    use Scheduled::{Running, Waiting, Woken};
+    use SchedulingState::{Running, Waiting, Woken};
     let found = block(
         Vec::new(),
         vec![

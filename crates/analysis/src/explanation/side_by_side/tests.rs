@@ -11,8 +11,8 @@ fn explained(program: &str, kb_per_s: f64, mib: u64) -> Explanation {
     Explanation {
         subject: program.to_owned(),
         programs: vec![ProgramExplanation {
-            program: of.title(),
-            filesystem: of.filesystem.clone(),
+            program: of.display_title(),
+            filesystem: of.filesystem_type.clone(),
             drive_count: 1,
             time_account: stored::build_account(&of, &[]).unwrap(),
             accounted_cpu: None,

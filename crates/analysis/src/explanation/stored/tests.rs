@@ -18,9 +18,9 @@ fn second() -> diskperf_timeline::Repetition {
 #[test]
 fn counters_tell_of_the_processor_and_the_rest_is_not_attributed() {
     let mut repetition = second();
-    repetition.workers[0].cpu_wait = Some(Nanoseconds::from_millis(50));
+    repetition.workers[0].cpu_wait_time = Some(Nanoseconds::from_millis(50));
     repetition.devices.push(DeviceTraffic {
-        device: "vda".to_owned(),
+        device_name: "vda".to_owned(),
         read_bytes: 64 * MIB,
         written_bytes: 0,
         busy_ms: 600,
@@ -28,9 +28,9 @@ fn counters_tell_of_the_processor_and_the_rest_is_not_attributed() {
     });
     let read = build_result("read_8192", 0, vec![repetition]);
     let found = build_account(&read, &[]).unwrap();
-    let stage = |stage| found.ledger.stage(stage).0 / 1_000_000;
+    let stage = |stage| found.ledger.stage_duration(stage).0 / 1_000_000;
     assert_eq!(found.elapsed, Nanoseconds(1_000_000_000));
-    assert_eq!(found.ledger.total(), found.elapsed);
+    assert_eq!(found.ledger.total_duration(), found.elapsed);
     assert_eq!((stage(Stage::User), stage(Stage::SystemCall)), (30, 270));
     assert_eq!(
         (stage(Stage::CpuWait), stage(Stage::Unattributed)),
@@ -52,7 +52,10 @@ fn counters_tell_of_the_processor_and_the_rest_is_not_attributed() {
 fn ticks_that_are_too_few_divide_nothing() {
     let short = build_result("read_8192", 0, vec![read_repetition(MIB, 65_536.0, 30.0)]);
     let found = build_account(&short, &[]).unwrap();
-    assert_eq!(found.ledger.stage(Stage::Unattributed), found.elapsed);
+    assert_eq!(
+        found.ledger.stage_duration(Stage::Unattributed),
+        found.elapsed
+    );
     assert!((found.utilisation.processor_share.unwrap_or_default() - 0.3).abs() < 0.001);
     assert!(
         found.device_accounts.is_empty(),
@@ -77,7 +80,7 @@ fn ticks_that_are_too_few_divide_nothing() {
 #[test]
 fn a_discarded_repetition_is_not_explained() {
     let mut all = vec![second()];
-    all[0].discarded = true;
+    all[0].is_discarded = true;
     assert_eq!(build_account(&build_result("read_8192", 0, all), &[]), None);
 }
 
@@ -91,9 +94,9 @@ fn layers_tell_the_call_the_copy_the_cache_and_the_device() {
     let parts = decompose(&layers.iter().collect::<Vec<_>>());
     let found = build_account(&layers[2], &parts).unwrap();
     let null = build_account(&layers[0], &parts).unwrap();
-    assert_eq!(null.ledger.stage(Stage::SystemCall), null.elapsed);
+    assert_eq!(null.ledger.stage_duration(Stage::SystemCall), null.elapsed);
     let calls = 4096;
-    let each = |stage| found.ledger.stage(stage).0 as f64 / f64::from(calls);
+    let each = |stage| found.ledger.stage_duration(stage).0 as f64 / f64::from(calls);
     for (stage, expected) in [
         (Stage::SystemCall, 101.0),
         (Stage::Copy, 201.0),
@@ -104,7 +107,7 @@ fn layers_tell_the_call_the_copy_the_cache_and_the_device() {
         assert!((each(stage) - expected).abs() < 0.01, "{stage:?} {found:?}");
     }
     assert_eq!(found.elapsed, Nanoseconds(1004 * 4096));
-    assert_eq!(found.ledger.total(), found.elapsed);
+    assert_eq!(found.ledger.total_duration(), found.elapsed);
     assert!(
         describe_source(&layers[2], &parts)
             .unwrap()
@@ -126,9 +129,9 @@ fn a_part_below_its_noise_is_not_attributed() {
     ];
     let parts = decompose(&layers.iter().collect::<Vec<_>>());
     let found = build_account(&layers[1], &parts).unwrap();
-    assert_eq!(found.ledger.stage(Stage::Copy), Nanoseconds(0));
-    assert!(found.ledger.stage(Stage::Unattributed) > Nanoseconds(0));
-    assert_eq!(found.ledger.total(), found.elapsed);
+    assert_eq!(found.ledger.stage_duration(Stage::Copy), Nanoseconds(0));
+    assert!(found.ledger.stage_duration(Stage::Unattributed) > Nanoseconds(0));
+    assert_eq!(found.ledger.total_duration(), found.elapsed);
     // A layer that is faster than the one below it by chance.
     let faster = [
         build_seqread_result("null", 512, 0, &[(500, 500), (502, 502)]),
@@ -137,7 +140,7 @@ fn a_part_below_its_noise_is_not_attributed() {
     let parts = decompose(&faster.iter().collect::<Vec<_>>());
     let found = build_account(&faster[1], &parts).unwrap();
     assert_eq!(found.elapsed, Nanoseconds(302 * 4096));
-    assert_eq!(found.ledger.total(), found.elapsed);
+    assert_eq!(found.ledger.total_duration(), found.elapsed);
 }
 
 /// Read-ahead of other processes takes the device longer, and comes second.

@@ -16,31 +16,34 @@ fn reads(waits: impl Fn(u64) -> Vec<(Stage, u64)>) -> Trace {
         let parts = waits(number).into_iter().chain([(Stage::FlashRead, 50)]);
         let span = |(stage, us): (Stage, u64)| {
             until = Nanoseconds(until.0 + us * 1000);
-            Span { stage, until }
+            Span {
+                stage,
+                stage_end: until,
+            }
         };
         TracedRequest {
-            drive: 0,
+            drive_index: 0,
             sector: number,
-            sectors: 1,
-            forced: false,
-            purpose: Purpose::Read,
-            position: Some(Position::Flash { channel: 0, die: 0 }),
-            issued,
+            sector_count: 1,
+            is_fua: false,
+            purpose: RequestPurpose::Read,
+            media_position: Some(Position::Flash { channel: 0, die: 0 }),
+            issued_at: issued,
             spans: parts.filter(|(_, us)| *us > 0).map(span).collect(),
-            uses: Vec::new(),
+            buffer_uses: Vec::new(),
         }
     };
     let span = Span {
         stage: Stage::User,
-        until: Nanoseconds(READS * 1_000_000),
+        stage_end: Nanoseconds(READS * 1_000_000),
     };
     Trace {
         requests: (0..READS).map(request).collect(),
         processes: vec![TracedProcess {
-            number: 1,
-            opened: Nanoseconds(0),
+            process_number: 1,
+            account_start: Nanoseconds(0),
             spans: vec![span],
-            work: Vec::new(),
+            processor_work: Vec::new(),
         }],
         ..Trace::default()
     }

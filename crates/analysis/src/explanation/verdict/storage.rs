@@ -33,7 +33,7 @@ fn sum_undivided_time(account: &TimeAccount, workers: usize) -> Nanoseconds {
     }
     let share = account.utilisation.processor_share.unwrap_or_default() / workers as f64;
     let ns = Nanoseconds((share * account.elapsed.0 as f64) as u64);
-    ns.min(account.ledger.stage(Stage::Unattributed))
+    ns.min(account.ledger.stage_duration(Stage::Unattributed))
 }
 
 fn describe_bottleneck(account: &TimeAccount, workers: usize) -> String {
@@ -75,7 +75,7 @@ fn describe_bottleneck(account: &TimeAccount, workers: usize) -> String {
         );
     }
     let elapsed = account.elapsed.0.max(1) as f64;
-    let ready = account.ledger.stage(Stage::CpuWait).0 as f64 / elapsed;
+    let ready = account.ledger.stage_duration(Stage::CpuWait).0 as f64 / elapsed;
     if processor + ready >= BOTTLENECK_SHARE_MIN {
         return format!(
             "Bottleneck: {who}, busy {busy} of the time, and for {} of it with other work while the program was ready to run; {name} is busy {at_device}{meanwhile}.",
@@ -101,11 +101,14 @@ fn describe_request_cost(
 ) -> Option<String> {
     let worker = last_worker_to_end(repetition)?;
     // What is done to names is no read and no write, and takes most of the time.
-    let name_calls = worker.load.as_ref().map_or(0, LoadMeasure::name_calls);
+    let name_calls = worker
+        .load_measure
+        .as_ref()
+        .map_or(0, LoadMeasure::name_call_count);
     let calls = if name_calls > 0 {
         name_calls
     } else {
-        worker.calls
+        worker.call_count
     };
     if calls == 0 {
         return None;
@@ -114,8 +117,8 @@ fn describe_request_cost(
     let mut entries: Vec<(Nanoseconds, String)> = vec![(undivided, "on the processor".to_owned())];
     for entry in account.ledger.entries() {
         let ns = match entry.stage {
-            Stage::Unattributed => entry.ns.since(undivided),
-            _ => entry.ns,
+            Stage::Unattributed => entry.duration.since(undivided),
+            _ => entry.duration,
         };
         entries.push((ns, stage_label(entry.stage)));
     }
@@ -153,9 +156,11 @@ pub fn sort_own_requests_first(account: &mut TimeAccount, repetition: &Repetitio
 /// Tests whether a program with this amount of reads and writes may have caused requests of a kind.
 fn may_issue(repetition: &Repetition, operation: Operation) -> bool {
     match operation {
-        Operation::Read | Operation::ReadAhead => repetition.total(|worker| worker.read_bytes) > 0,
+        Operation::Read | Operation::ReadAhead => {
+            repetition.sum_over_workers(|worker| worker.read_bytes) > 0
+        }
         Operation::Write | Operation::Flush | Operation::Discard => {
-            repetition.total(|worker| worker.written_bytes) > 0
+            repetition.sum_over_workers(|worker| worker.written_bytes) > 0
         }
         Operation::Other => false,
     }
@@ -193,7 +198,10 @@ fn describe_requests(account: &TimeAccount, repetition: &Repetition) -> Option<S
 
 fn describe_unattributed(account: &TimeAccount, undivided: Nanoseconds) -> Option<String> {
     let elapsed = account.elapsed.0.max(1) as f64;
-    let waiting = account.ledger.stage(Stage::Unattributed).since(undivided);
+    let waiting = account
+        .ledger
+        .stage_duration(Stage::Unattributed)
+        .since(undivided);
     let share = waiting.0 as f64 / elapsed;
     if share < UNATTRIBUTED_SHARE_MIN {
         return None;
@@ -217,7 +225,7 @@ fn describe_unattributed(account: &TimeAccount, undivided: Nanoseconds) -> Optio
 /// Describes the writes that became durable after the program's last call; `None` for a program
 /// that did not write.
 fn describe_durable_time(repetition: &Repetition) -> Option<String> {
-    let (elapsed, durable) = (repetition.elapsed(), repetition.durable()?);
+    let (elapsed, durable) = (repetition.elapsed_time(), repetition.durable_time()?);
     let more = durable.since(elapsed);
     (more.0 as f64 >= MENTION_SHARE_MIN * elapsed.0 as f64).then(|| {
         format!(

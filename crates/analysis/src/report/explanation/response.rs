@@ -10,8 +10,8 @@ pub(super) fn build_grid(response: &ResponseAccount) -> Grid {
     let entries = response.ledger.entries();
     let mut names: Vec<String> = entries.iter().map(|one| stage_label(one.stage)).collect();
     let figure = |ns: f64| format!("{:.3}", ns / 1e6);
-    let all = entries.iter().map(|one| one.ns);
-    let all: Vec<_> = all.chain([response.ledger.total()]).collect();
+    let all = entries.iter().map(|one| one.duration);
+    let all: Vec<_> = all.chain([response.ledger.total_duration()]).collect();
     let mut each: Vec<String> = all
         .iter()
         .map(|ns| figure(response.mean_of_total(*ns)))
@@ -67,7 +67,7 @@ impl ResponseJson {
             in_flight_mean: response.in_flight_mean,
             mean_ns: response.mean_ns(),
             before_issue_mean_ns: response.before_issue_ns,
-            total_ns: response.ledger.total().0,
+            total_ns: response.ledger.total_duration().0,
             stages: ledger_json(response.ledger.entries()),
         }
     }

@@ -55,7 +55,7 @@ pub(super) fn build_chart(view: &RunView<'_>) -> Option<Chart> {
                                       "tooltip": { "content": "data" } } },
         ],
     });
-    let name = format!("call-sizes-{}", super::chart::slugify(&view.run.id));
+    let name = format!("call-sizes-{}", super::chart::slugify(&view.run.run_id));
     let title = "Throughput by size of the call".to_owned();
     Some(Chart::new(&name, title, rows, view_of).with_caption(
         "Both axes are logarithmic. Where a curve is straight at the left, the cost of a call dominates, whatever its size; where it is flat, moving the bytes dominates.",

@@ -27,7 +27,7 @@ pub(super) fn build_charts(view: &RunView<'_>) -> Vec<Chart> {
         Some(ProgramSeries { title, load })
     };
     let courses: Vec<ProgramSeries> = view.rows.iter().filter_map(course).collect();
-    let run = slugify(&view.run.id);
+    let run = slugify(&view.run.run_id);
     let mut charts = Vec::new();
     for (number, alike) in group_by_rate(&courses).iter().enumerate() {
         let rows = build_rows(alike, |one| Some(("iops", one.iops)));

@@ -16,7 +16,7 @@ pub(super) use drawing::render_figures;
 use super::family::StageFamily;
 use crate::explanation::timed_window;
 use course::FlashSeries;
-use diskperf_timeline::trace::{Position, TracedDie, TracedFlash, TracedRequest};
+use diskperf_timeline::trace::{DieBusyPeriod, Position, TracedFlash, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
 use stretches::DieSlice;
 
@@ -71,7 +71,7 @@ struct PictureView {
 
 #[derive(Clone, Debug, PartialEq)]
 enum DieActivities {
-    Exact(Vec<TracedDie>),
+    Exact(Vec<DieBusyPeriod>),
     BusySlices(Vec<DieSlice>),
 }
 
@@ -82,10 +82,10 @@ impl DiePicture {
         let (opened, ended) = timed_window(trace)?;
         let asked = |flash: &&TracedFlash| {
             let mut own = trace.requests.iter();
-            flash.dies > 0 && own.any(|one| one.drive == flash.drive)
+            flash.die_count > 0 && own.any(|one| one.drive_index == flash.drive_index)
         };
-        let flash = trace.flash.iter().find(asked)?;
-        let sector_bytes = trace.drives.get(flash.drive as usize)?.sector_bytes;
+        let flash = trace.flash_traces.iter().find(asked)?;
+        let sector_bytes = trace.drives.get(flash.drive_index as usize)?.sector_bytes;
         if opened >= ended {
             return None;
         }
@@ -93,14 +93,14 @@ impl DiePicture {
             trace,
             flash,
             drive: DriveGeometry {
-                drive_index: flash.drive,
-                channel_count: flash.channels.max(1),
-                die_count: flash.dies,
+                drive_index: flash.drive_index,
+                channel_count: flash.channel_count.max(1),
+                die_count: flash.die_count,
                 unit_bytes: flash.unit_bytes,
                 sector_bytes,
                 buffer_units: flash.buffer_units,
-                complete_since: flash.complete_from,
-                omitted_count: flash.left_out,
+                complete_since: flash.complete_since,
+                omitted_count: flash.omitted_period_count,
                 recording_start: opened,
             },
         };
@@ -127,11 +127,11 @@ impl PictureSource<'_> {
     fn collect_die_activities(
         &self,
         (from, until): (Nanoseconds, Nanoseconds),
-    ) -> impl Iterator<Item = &TracedDie> {
-        let kept = self.flash.kept.iter();
-        let drawn = move |one: &&TracedDie| one.until > from && one.from < until;
+    ) -> impl Iterator<Item = &DieBusyPeriod> {
+        let kept = self.flash.recorded_periods.iter();
+        let drawn = move |one: &&DieBusyPeriod| one.busy_end > from && one.busy_start < until;
         kept.filter(drawn)
-            .filter(|one| one.die < self.drive.die_count && one.from < one.until)
+            .filter(|one| one.die_index < self.drive.die_count && one.busy_start < one.busy_end)
     }
 
     fn count_activities(&self, time: (Nanoseconds, Nanoseconds)) -> usize {
@@ -143,8 +143,8 @@ impl PictureSource<'_> {
         (from, until): (Nanoseconds, Nanoseconds),
     ) -> impl Iterator<Item = &TracedRequest> {
         let own = self.trace.requests.iter();
-        own.filter(move |one| one.drive == self.drive.drive_index)
-            .filter(move |one| one.issued >= from && one.completed() <= until)
+        own.filter(move |one| one.drive_index == self.drive.drive_index)
+            .filter(move |one| one.issued_at >= from && one.completed_at() <= until)
     }
 
     /// Returns the time range of the close-up picture around the request with the longest wait, as
@@ -157,8 +157,8 @@ impl PictureSource<'_> {
         let slowest = self
             .select_requests((from, ended))
             .max_by_key(|one| longest_wait_ns(one))?;
-        let took = slowest.completed().since(slowest.issued).0;
-        let middle = slowest.issued.0.saturating_add(took / 2);
+        let took = slowest.completed_at().since(slowest.issued_at).0;
+        let middle = slowest.issued_at.0.saturating_add(took / 2);
         let around = |length: u64| {
             let first = middle.saturating_sub(length / 2).max(from.0);
             let last = first.saturating_add(length).min(ended.0);
@@ -195,7 +195,7 @@ impl PictureSource<'_> {
         slowest.sort_by_key(|one| std::cmp::Reverse(longest_wait_ns(one)));
         slowest.truncate(REQUEST_COUNT_MAX);
         slowest.retain(|one| longest_wait_ns(one) > 0);
-        slowest.sort_by_key(|one| one.issued);
+        slowest.sort_by_key(|one| one.issued_at);
         PictureView {
             start: time.0,
             end: time.1,
@@ -212,7 +212,9 @@ fn is_wait_stage(stage: Stage) -> bool {
 }
 
 fn longest_wait_ns(request: &TracedRequest) -> u64 {
-    let waits = request.parts().filter(|(stage, ..)| is_wait_stage(*stage));
+    let waits = request
+        .stage_intervals()
+        .filter(|(stage, ..)| is_wait_stage(*stage));
     waits.fold(0, |all, (_, from, until)| {
         all.saturating_add(until.since(from).0)
     })
@@ -220,7 +222,7 @@ fn longest_wait_ns(request: &TracedRequest) -> u64 {
 
 /// Returns the die that a request accesses; `None` for a request without one.
 fn find_die_of_request(request: &TracedRequest, drive: &DriveGeometry) -> Option<u32> {
-    match request.position {
+    match request.media_position {
         Some(Position::Flash { channel, die }) => {
             let number = die
                 .saturating_mul(drive.channel_count)

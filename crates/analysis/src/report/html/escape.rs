@@ -1,6 +1,6 @@
 //! Escaping of arbitrary text for use in HTML.
 
-use diskperf_timeline::printable::is_instruction;
+use diskperf_timeline::printable::is_terminal_instruction;
 
 /// Escapes text for the content of an element or the value of a quoted attribute.
 pub(super) fn escape_text(text: &str) -> String {
@@ -14,7 +14,7 @@ pub(super) fn escape_text(text: &str) -> String {
             '\'' => out += "&#39;",
             // Others no HTML may hold, or they turn text round.
             '\n' | '\r' | '\t' => out.push(character),
-            _ if is_instruction(character) => out.push('\u{fffd}'),
+            _ if is_terminal_instruction(character) => out.push('\u{fffd}'),
             _ => out.push(character),
         }
     }
@@ -28,7 +28,7 @@ pub(super) fn escape_json(value: &serde_json::Value) -> String {
     for character in value.to_string().chars() {
         match character {
             '<' | '>' | '&' => out += &format!("\\u{:04x}", u32::from(character)),
-            _ if is_instruction(character) => {
+            _ if is_terminal_instruction(character) => {
                 out += &format!("\\u{:04x}", u32::from(character));
             }
             _ => out.push(character),

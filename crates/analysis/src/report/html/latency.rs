@@ -64,7 +64,7 @@ pub(super) fn build_chart(view: &RunView<'_>) -> Option<Chart> {
                                       "tooltip": { "content": "data" } } },
         ],
     });
-    let name = format!("latency-{}", slugify(&view.run.id));
+    let name = format!("latency-{}", slugify(&view.run.run_id));
     let title = "Latency of a call".to_owned();
     Some(Chart::new(&name, title, rows, drawn).with_caption(
         "Over all kept repetitions. The slowest calls are at the right: one in a hundred at 99 %, one in ten thousand at 99.99 %.",
@@ -73,7 +73,7 @@ pub(super) fn build_chart(view: &RunView<'_>) -> Option<Chart> {
 
 fn merge_histograms(result: &ProgramResult, latency_histogram: LatencyHistogram) -> Histogram {
     let mut merged = Histogram::new();
-    for worker in result.kept().flat_map(|one| &one.workers) {
+    for worker in result.kept_repetitions().flat_map(|one| &one.workers) {
         merged.merge(latency_histogram(worker));
     }
     merged
@@ -82,20 +82,25 @@ fn merge_histograms(result: &ProgramResult, latency_histogram: LatencyHistogram)
 /// Returns the response times of each operation that occurred, for a program with several requests
 /// in flight.
 fn list_response_histograms(result: &ProgramResult) -> Vec<(&'static str, Histogram)> {
-    let loads = || result.kept().flat_map(Repetition::loads);
+    let loads = || {
+        result
+            .kept_repetitions()
+            .flat_map(Repetition::load_measures)
+    };
     let Some(first) = loads().next() else {
         return Vec::new();
     };
-    let names = first.operations().map(|(name, _)| name);
+    let names = first.named_operations().map(|(name, _)| name);
     let merged = |(number, name): (usize, &'static str)| {
         let mut merged = Histogram::new();
         for load in loads() {
-            merged.merge(&load.operations()[number].1.response);
+            merged.merge(&load.named_operations()[number].1.response_times);
         }
         (name, merged)
     };
     let all = names.into_iter().enumerate().map(merged);
-    all.filter(|(_, merged)| merged.count() > 0).collect()
+    all.filter(|(_, merged)| merged.latency_count() > 0)
+        .collect()
 }
 
 /// Returns the data of a latency curve: the percentiles that the number of calls supports.
@@ -104,7 +109,7 @@ fn build_histogram_rows(series: &str, histogram: &Histogram) -> Vec<Value> {
         .map(|step| libm::pow(10.0, -f64::from(step) / f64::from(STEPS_PER_NINE)));
     shares
         .map(|share| (share, 100.0 - 100.0 * share))
-        .filter(|(_, percentile)| histogram.tells(*percentile))
+        .filter(|(_, percentile)| histogram.can_estimate(*percentile))
         .map(|(share, percentile)| {
             json!({
                 "series": series,

@@ -25,7 +25,7 @@ pub struct PlatterPicture {
     drive_index: u32,
     /// Slots of the track that the shown request accesses.
     slots_per_track: u32,
-    /// Revolution of the first line, as [`TracedDrive::revolutions`] counts.
+    /// Revolution of the first line, as [`TracedDrive::revolutions_at`] counts.
     first_revolution: f64,
     /// Requests of the drive that were in flight in the shown revolutions.
     requests: Vec<TracedRequest>,
@@ -58,29 +58,40 @@ struct MissedRevolutionShown {
 impl PlatterPicture {
     /// Selects the content of the platter picture from a trace; `None` without requests of a disk.
     pub(super) fn from_trace(trace: &Trace) -> Option<Self> {
-        let opened = trace.processes.iter().map(|process| process.opened).min()?;
+        let opened = trace
+            .processes
+            .iter()
+            .map(|process| process.account_start)
+            .min()?;
         let ended = trace
             .processes
             .iter()
-            .map(|process| process.ended())
+            .map(|process| process.account_end())
             .max()?;
-        let timed = |one: &&TracedRequest| one.issued >= opened && one.issued < ended;
-        let on_disks = trace.requests.iter().filter(|one| one.on_disk().is_some());
+        let timed = |one: &&TracedRequest| one.issued_at >= opened && one.issued_at < ended;
+        let on_disks = trace
+            .requests
+            .iter()
+            .filter(|one| one.disk_position().is_some());
         let requests: Vec<&TracedRequest> = on_disks.filter(timed).collect();
         let cause = costliest_missed_stage(trace, &requests);
         let losers: Vec<&TracedRequest> = requests
             .iter()
             .copied()
-            .filter(|one| cause.is_some_and(|cause| one.parts().any(|(stage, ..)| stage == cause)))
+            .filter(|one| {
+                cause.is_some_and(|cause| one.stage_intervals().any(|(stage, ..)| stage == cause))
+            })
             .collect();
         // The one in the middle is past whatever is special about the start.
         let shown = match losers.is_empty() {
             true => requests.get(requests.len() / 2)?,
             false => losers.get(losers.len() / 2)?,
         };
-        let drive = *trace.drives.get(shown.drive as usize)?;
+        let drive = *trace.drives.get(shown.drive_index as usize)?;
         let missed = cause.and_then(|cause| {
-            let (stage, ready, until) = shown.parts().find(|(stage, ..)| *stage == cause)?;
+            let (stage, ready, until) = shown
+                .stage_intervals()
+                .find(|(stage, ..)| *stage == cause)?;
             let deadline = until.since(Nanoseconds(drive.revolution_ns as u64));
             Some(MissedRevolutionShown {
                 stage,
@@ -91,28 +102,33 @@ impl PlatterPicture {
             })
         });
         // Of a request that waited long for its turn, the wait is not it.
-        let about = missed.map_or(shown.issued, |missed| missed.deadline);
-        let least = drive.revolutions(opened).floor();
-        let first = (drive.revolutions(about).floor() - REVOLUTIONS_BEFORE_EVENT).max(least);
+        let about = missed.map_or(shown.issued_at, |missed| missed.deadline);
+        let least = drive.revolutions_at(opened).floor();
+        let first = (drive.revolutions_at(about).floor() - REVOLUTIONS_BEFORE_EVENT).max(least);
         let last = first + f64::from(REVOLUTIONS_SHOWN);
         let within = |from: Nanoseconds, until: Nanoseconds| {
-            drive.revolutions(until) > first && drive.revolutions(from) < last
+            drive.revolutions_at(until) > first && drive.revolutions_at(from) < last
         };
         Some(Self {
             drive,
-            drive_index: shown.drive,
-            slots_per_track: shown.on_disk()?.slots,
+            drive_index: shown.drive_index,
+            slots_per_track: shown.disk_position()?.slots,
             first_revolution: first,
             requests: trace
                 .requests
                 .iter()
-                .filter(|one| one.drive == shown.drive && within(one.issued, one.completed()))
+                .filter(|one| {
+                    one.drive_index == shown.drive_index
+                        && within(one.issued_at, one.completed_at())
+                })
                 .cloned()
                 .collect(),
             arm_work: trace
-                .arms
+                .arm_traces
                 .iter()
-                .filter(|one| one.drive == shown.drive && within(one.from, one.until()))
+                .filter(|one| {
+                    one.drive_index == shown.drive_index && within(one.work_start, one.work_end())
+                })
                 .cloned()
                 .collect(),
             processor_work: list_processor_activities(trace, within),
@@ -141,10 +157,14 @@ fn costliest_missed_stage(trace: &Trace, requests: &[&TracedRequest]) -> Option<
         let programs: u64 = trace
             .processes
             .iter()
-            .flat_map(|one| one.parts())
+            .flat_map(|one| one.stage_intervals())
             .map(of)
             .sum();
-        let drives: u64 = requests.iter().flat_map(|one| one.parts()).map(of).sum();
+        let drives: u64 = requests
+            .iter()
+            .flat_map(|one| one.stage_intervals())
+            .map(of)
+            .sum();
         (programs, drives)
     };
     let costliest_missed_stage = missed().max_by_key(|stage| cost(*stage))?;
@@ -156,15 +176,18 @@ fn list_processor_activities(
     trace: &Trace,
     within: impl Fn(Nanoseconds, Nanoseconds) -> bool,
 ) -> Vec<ProcessorActivity> {
-    let of_programs = trace.processes.iter().flat_map(|process| process.parts());
+    let of_programs = trace
+        .processes
+        .iter()
+        .flat_map(|process| process.stage_intervals());
     let of_programs = of_programs.filter(|(stage, ..)| {
         let family = super::family::StageFamily::from_stage(*stage);
         // What a program waits for is the drive's line.
         family == super::family::StageFamily::Processor && *stage != Stage::Completion
             || *stage == Stage::MemoryContention
     });
-    let handlers = trace.handlers.iter();
-    let of_handlers = handlers.map(|one| (one.stage, one.from, one.until));
+    let handlers = trace.handler_work.iter();
+    let of_handlers = handlers.map(|one| (one.stage, one.work_start, one.work_end));
     let all = of_programs.chain(of_handlers);
     all.map(|(stage, from, until)| ProcessorActivity {
         stage,

@@ -3,12 +3,12 @@
 use super::escape;
 use crate::report::details;
 use crate::report::formatting::quote_shell_word;
-use diskperf_timeline::{Run, World};
+use diskperf_timeline::{MeasuredWorld, Run};
 
 pub(super) fn list_environment_differences(run: &Run) -> Vec<String> {
     match run.world {
-        World::Host => details::describe_environment(&run.environment),
-        World::Model => build_model_command(run),
+        MeasuredWorld::Host => details::describe_environment(&run.environment),
+        MeasuredWorld::Model => build_model_command(run),
     }
 }
 
@@ -19,7 +19,7 @@ fn build_model_command(run: &Run) -> Vec<String> {
         lines.extend(place.filesystem.as_ref().map(details::describe_filesystem));
         lines.extend(place.devices.iter().map(details::describe_device));
     }
-    if let Some(model) = &run.model {
+    if let Some(model) = &run.model_information {
         let names: Vec<&str> = model.catalogue.keys().map(String::as_str).collect();
         lines.push(format!("drives configured: {}", model.configured_drives));
         lines.push(format!("of the catalogue: {}", names.join(", ")));
@@ -40,7 +40,7 @@ pub(super) fn build_repeat_command(run: &Run) -> String {
     let mut lines = details::describe_origin(run);
     // The command stands above, where it can be copied.
     lines.retain(|line| !line.starts_with("command line: "));
-    if let Some(model) = &run.model {
+    if let Some(model) = &run.model_information {
         lines.push(format!(
             "model {}, fingerprint {}: runs with the same fingerprint are equal to the last byte",
             model.model_version, model.fingerprint

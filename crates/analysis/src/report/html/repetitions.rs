@@ -31,7 +31,7 @@ pub(super) fn build_run_charts(view: &RunView<'_>) -> Vec<Chart> {
     let shaped = |(_, row): &(usize, &ResultRow<'_>)| !row.summary.shape.is_steady();
     let rows = view.rows.iter().enumerate().filter(shaped);
     let drawn = rows.filter_map(|(number, row)| {
-        let mut kept = row.result.kept();
+        let mut kept = row.result.kept_repetitions();
         let quantity = kept.clone().next().map(Quantity::primary_quantity)?;
         let series = RepetitionSeries {
             name: super::format_chart_title(view, row),
@@ -42,7 +42,7 @@ pub(super) fn build_run_charts(view: &RunView<'_>) -> Vec<Chart> {
             unit_text: row.summary.shape.label(),
             colour: RUN_COLOURS[0],
         };
-        let name = format!("repetitions-{}-{number}", slugify(&view.run.id));
+        let name = format!("repetitions-{}-{number}", slugify(&view.run.run_id));
         let title = format!("{}: {}", series.name, series.unit_text);
         Some(build_chart(
             &name,

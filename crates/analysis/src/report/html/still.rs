@@ -9,7 +9,7 @@ mod scale;
 
 use super::chart::{Chart, ROWS_DATASET};
 use super::escape;
-use diskperf_timeline::printable_line;
+use diskperf_timeline::escape_unprintable_line;
 use scale::AxisScale;
 use serde_json::Value;
 
@@ -166,7 +166,7 @@ impl<'s> DrawingLayer<'s> {
 
 fn format_value(value: &Value) -> String {
     match value.as_str() {
-        Some(text) => printable_line(text).into_owned(),
+        Some(text) => escape_unprintable_line(text).into_owned(),
         None => value.to_string(),
     }
 }

@@ -18,7 +18,7 @@ fn reported(run: Run) -> ReportedRun {
 /// A modelled run with ledgers, of a system that a document is about.
 fn modelled() -> ReportedRun {
     let mut run = build_ffs83_run("aaaa", "vax780-sc780-eagle");
-    run.world = World::Model;
+    run.world = MeasuredWorld::Model;
     for worker in run
         .results
         .iter_mut()
@@ -34,7 +34,7 @@ fn modelled() -> ReportedRun {
     let printed = PrintedFigure {
         document: "a document, T1".to_owned(),
         program: "read_8192".to_owned(),
-        filesystem: run.results[0].filesystem.clone(),
+        filesystem: run.results[0].filesystem_type.clone(),
         drives: 1,
         kb_per_s: 500.0,
         cpu_percent: Some(70.0),
@@ -196,7 +196,7 @@ fn repetitions_about_two_levels_are_drawn_one_by_one() {
 fn bars_do_not_overlap() {
     let other = ReportedRun {
         run: Run {
-            target: "vax750-sc750-eagle".to_owned(),
+            target_label: "vax750-sc750-eagle".to_owned(),
             ..modelled().run
         },
         ..modelled()
@@ -222,7 +222,7 @@ fn speeds_far_apart_get_two_charts() {
         .flat_map(|result| &mut result.repetitions)
         .flat_map(|repetition| &mut repetition.workers)
     {
-        worker.elapsed.0 /= 1000;
+        worker.elapsed_time.0 /= 1000;
     }
     let slow = reported(build_ffs83_run("cccc", "/slow"));
     let alike = build_charts(&[slow.clone(), reported(build_ffs83_run("dddd", "/other"))]);
@@ -285,13 +285,13 @@ fn a_page_says_everything_and_fetches_nothing() {
 fn hostile_words_are_text_everywhere() {
     let evil = "</script><script>alert(1)</script>\"'<!--";
     let mut one = modelled();
-    one.run.label = Some(evil.to_owned());
-    one.run.target = evil.to_owned();
-    one.run.suite = evil.to_owned();
+    one.run.user_label = Some(evil.to_owned());
+    one.run.target_label = evil.to_owned();
+    one.run.suite_name = evil.to_owned();
     one.run.command_line.push(evil.to_owned());
     one.run.notes.push(evil.to_owned());
     one.run.results[0].program = evil.to_owned();
-    one.run.environment.kernel = evil.to_owned();
+    one.run.environment.kernel_version = evil.to_owned();
     one.printed_figures[0].document = evil.to_owned();
     one.no_pictures_reason = Some(evil.to_owned());
     let page = render_page(&[one]);
@@ -356,10 +356,10 @@ fn pictures_are_of_all_programs_or_of_those_that_lose_the_most() {
     assert_eq!(choose_pictured_results(&run), [0, 1, 2, 3, 5, 6, 7, 8]);
     // Dies are drawn large: of the ones that lose the most, or of the first.
     let device = diskperf_timeline::Device {
-        rotational: Some(false),
+        is_rotational: Some(false),
         ..Default::default()
     };
-    run.environment.places = vec![diskperf_timeline::Place {
+    run.environment.places = vec![diskperf_timeline::TargetDescription {
         path: "flash".to_owned(),
         filesystem: None,
         devices: vec![device],
@@ -403,9 +403,9 @@ fn several_requests_under_way_have_a_course_and_a_distribution() {
         for load in one
             .workers
             .iter_mut()
-            .filter_map(|worker| worker.load.as_mut())
+            .filter_map(|worker| worker.load_measure.as_mut())
         {
-            load.series.truncate(2);
+            load.time_series.truncate(2);
         }
     }
     let short = super::build_charts(&[reported(short)]);

@@ -6,7 +6,7 @@ use crate::report::figures;
 use crate::report::pivot;
 use crate::report::view::{ResultRow, RunView};
 use crate::statistics::IntervalMethod;
-use diskperf_timeline::World;
+use diskperf_timeline::MeasuredWorld;
 use serde_json::{Value, json};
 
 /// Maximum ratio of speeds within one chart, whose bars share a scale. Runs further apart get
@@ -62,13 +62,13 @@ pub(super) fn build_charts(views: &[RunView<'_>], reported: &[ReportedRun]) -> V
     let mut charts = Vec::new();
     let mut suites: Vec<&str> = Vec::new();
     for view in views {
-        if !suites.contains(&view.run.suite.as_str()) {
-            suites.push(&view.run.suite);
+        if !suites.contains(&view.run.suite_name.as_str()) {
+            suites.push(&view.run.suite_name);
         }
     }
     for suite in suites {
         let runs = views.iter().zip(reported);
-        let runs = runs.filter(|(view, _)| view.run.suite == suite);
+        let runs = runs.filter(|(view, _)| view.run.suite_name == suite);
         let alone = runs.clone().count() == 1;
         let mut all: Vec<Vec<ThroughputBar>> = runs
             .map(|(view, one)| build_bars(view, one, alone))
@@ -89,8 +89,8 @@ fn build_bars(view: &RunView<'_>, reported: &ReportedRun, alone: bool) -> Vec<Th
         false => format!(", of {}", view.name),
     };
     let verb = match view.run.world {
-        World::Host => "measured",
-        World::Model => "modelled",
+        MeasuredWorld::Host => "measured",
+        MeasuredWorld::Model => "modelled",
     };
     let shown = |row: &&ResultRow| {
         // KB/s of requests of 4 KiB and of 1 MiB have no scale in common.

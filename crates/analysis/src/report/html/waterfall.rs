@@ -25,7 +25,7 @@ pub(super) fn build_charts(view: &RunView<'_>) -> Vec<Chart> {
 /// Returns the ledgers of the last repetition that counts, one for each worker. In a model one
 /// repetition is like any other.
 fn list_ledgers<'r>(row: &'r ResultRow<'_>) -> Vec<&'r Ledger> {
-    let workers = row.result.kept().last().map(|one| &one.workers);
+    let workers = row.result.kept_repetitions().last().map(|one| &one.workers);
     let workers = workers.into_iter().flatten();
     workers
         .map(|worker: &WorkerMeasure| &worker.ledger)
@@ -38,11 +38,14 @@ fn build_chart(view: &RunView<'_>, number: usize, row: &ResultRow<'_>) -> Option
     if ledgers.is_empty() {
         return None;
     }
-    let total: u64 = ledgers.iter().map(|ledger| ledger.total().0).sum();
+    let total: u64 = ledgers.iter().map(|ledger| ledger.total_duration().0).sum();
     let mut rows = Vec::new();
     let mut until = 0;
     for stage in Stage::ALL {
-        let ns: u64 = ledgers.iter().map(|ledger| ledger.stage(stage).0).sum();
+        let ns: u64 = ledgers
+            .iter()
+            .map(|ledger| ledger.stage_duration(stage).0)
+            .sum();
         if ns > 0 {
             rows.push(build_step_row(
                 &words::stage_label(stage),
@@ -64,7 +67,7 @@ fn build_chart(view: &RunView<'_>, number: usize, row: &ResultRow<'_>) -> Option
         workers => format!("one repetition, the sum of {workers} workers"),
     };
     let title = super::format_chart_title(view, row);
-    let name = format!("ledger-{}-{number}", slugify(&view.run.id));
+    let name = format!("ledger-{}-{number}", slugify(&view.run.run_id));
     let view_of = build_waterfall_view(total, rows.len());
     Some(
         Chart::new(&name, title, rows, view_of).with_caption(&format!(
@@ -169,13 +172,13 @@ fn build_share_chart(view: &RunView<'_>) -> Option<Chart> {
     let mut programs = 0;
     for row in &view.rows {
         let ledgers = list_ledgers(row);
-        let total: u64 = ledgers.iter().map(|ledger| ledger.total().0).sum();
+        let total: u64 = ledgers.iter().map(|ledger| ledger.total_duration().0).sum();
         programs += usize::from(total > 0);
         for (order, family) in StageFamily::ALL.into_iter().enumerate() {
             let entries = ledgers.iter().flat_map(|ledger| ledger.entries());
             let ns: u64 = entries
                 .filter(|entry| StageFamily::from_stage(entry.stage) == family)
-                .map(|entry| entry.ns.0)
+                .map(|entry| entry.duration.0)
                 .sum();
             if ns > 0 {
                 rows.push(json!({
@@ -207,7 +210,7 @@ fn build_share_chart(view: &RunView<'_>) -> Option<Chart> {
             },
         }],
     });
-    let name = format!("ledger-{}", slugify(&view.run.id));
+    let name = format!("ledger-{}", slugify(&view.run.run_id));
     let title = "Shares of the elapsed time".to_owned();
     let chart = Chart::new(&name, title, rows, drawn);
     Some(

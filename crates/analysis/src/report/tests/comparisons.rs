@@ -28,7 +28,7 @@ fn compared() -> Comparison {
         build_run(id, "ffs83", target, results)
     };
     let mut other = of("8c01d77a20", "/mnt", 0.6);
-    other.environment.kernel = "Linux 6.12".to_owned();
+    other.environment.kernel_version = "Linux 6.12".to_owned();
     other.results[5].repetitions.truncate(2);
     compare(&[of("3fa85f6457", "/var/tmp", 1.0), other])
 }

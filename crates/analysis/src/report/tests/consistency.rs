@@ -4,7 +4,9 @@
 use super::*;
 use crate::quantity::Quantity;
 use crate::summary::ResultSummary;
-use diskperf_timeline::{Arm, Block, Interleaved, LoadMeasure, WorkerMeasure};
+use diskperf_timeline::{
+    ComparisonVariant, InterleavedBlock, InterleavedRun, LoadMeasure, WorkerMeasure,
+};
 use proptest::prelude::*;
 
 /// The speeds of a run's repetitions: about a level of its own, with two modes, or
@@ -50,13 +52,14 @@ fn loads(id: &str, programs: &[Vec<f64>], open_loop: bool) -> Run {
             false => *speed as u64,
         };
         let mut load = LoadMeasure::default();
-        load.read.response = vec![(response_ns, requests), (9 * response_ns, requests / 50)].into();
-        load.lag = open_loop.then(|| vec![(100, requests)].into());
+        load.read.response_times =
+            vec![(response_ns, requests), (9 * response_ns, requests / 50)].into();
+        load.arrival_lag = open_loop.then(|| vec![(100, requests)].into());
         Repetition {
             workers: vec![WorkerMeasure {
-                elapsed: Nanoseconds(1_000_000_000),
+                elapsed_time: Nanoseconds(1_000_000_000),
                 payload_bytes: requests * 4096,
-                load: Some(load),
+                load_measure: Some(load),
                 ..WorkerMeasure::default()
             }],
             ..Repetition::default()
@@ -71,25 +74,25 @@ fn loads(id: &str, programs: &[Vec<f64>], open_loop: bool) -> Run {
 }
 
 /// The same as one arm, block by block.
-fn arm(mut run: Run, arm: Arm, partner: &str, coins: &[bool]) -> Run {
+fn arm(mut run: Run, arm: ComparisonVariant, partner: &str, coins: &[bool]) -> Run {
     for result in &mut run.results {
         for (repetition, number) in result.repetitions.iter_mut().zip(0_u32..) {
             let coin = coins[number as usize % coins.len()];
-            let second = coin == (arm == Arm::B);
-            repetition.block = Some(Block {
-                number,
-                second,
-                after_verdict: false,
+            let second = coin == (arm == ComparisonVariant::B);
+            repetition.interleaved_block = Some(InterleavedBlock {
+                block_number: number,
+                is_second_run: second,
+                is_after_verdict: false,
             });
         }
     }
-    run.interleaved = Some(Interleaved {
-        partner: partner.to_owned(),
-        arm,
+    run.interleaved = Some(InterleavedRun {
+        partner_run_id: partner.to_owned(),
+        variant: arm,
         seed: 1983,
-        places_differ: false,
-        min_effect: None,
-        before: None,
+        targets_differ: false,
+        effect_min: None,
+        ordered_after: None,
     });
     run
 }
@@ -242,7 +245,9 @@ fn check_figures(two: &[Run]) {
     for pair in &compared.result_pairs {
         for (run, side) in [(&two[0], &pair.base), (&two[1], &pair.other)] {
             let mut results = run.results.iter();
-            let result = results.find(|one| one.title() == pair.title).unwrap();
+            let result = results
+                .find(|one| one.display_title() == pair.title)
+                .unwrap();
             let Some(load) = ResultSummary::from_result(result).load else {
                 continue;
             };
@@ -274,8 +279,8 @@ proptest! {
     #[test]
     fn arms(base in speeds(), other in speeds(), coins in prop::collection::vec(any::<bool>(), 40)) {
         check(&[
-            arm(of("a", &[base]), Arm::A, "b", &coins),
-            arm(of("b", &[other]), Arm::B, "a", &coins),
+            arm(of("a", &[base]), ComparisonVariant::A, "b", &coins),
+            arm(of("b", &[other]), ComparisonVariant::B, "a", &coins),
         ]);
     }
 
@@ -287,8 +292,8 @@ proptest! {
     ) {
         let other = base.iter().map(|speed| speed * shift).collect();
         check(&[
-            arm(of("a", &[base]), Arm::A, "b", &coins),
-            arm(of("b", &[other]), Arm::B, "a", &coins),
+            arm(of("a", &[base]), ComparisonVariant::A, "b", &coins),
+            arm(of("b", &[other]), ComparisonVariant::B, "a", &coins),
         ]);
     }
 }
@@ -316,8 +321,8 @@ proptest! {
     ) {
         let other = base.iter().map(|speed| speed * shift).collect();
         check(&[
-            arm(loads("a", &[base], open_loop), Arm::A, "b", &coins),
-            arm(loads("b", &[other], open_loop), Arm::B, "a", &coins),
+            arm(loads("a", &[base], open_loop), ComparisonVariant::A, "b", &coins),
+            arm(loads("b", &[other], open_loop), ComparisonVariant::B, "a", &coins),
         ]);
     }
 }

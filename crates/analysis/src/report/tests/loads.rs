@@ -56,7 +56,7 @@ fn a_run_of_today() {
 #[test]
 fn a_model_stands_below_the_drive() {
     let mut model = build_today26_run("8c01d77a20", "bare-nvme-tlc", 1.7);
-    model.world = World::Model;
+    model.world = MeasuredWorld::Model;
     model.results.truncate(4);
     let both = [build_today26_run("3fa85f6457", "/var/tmp", 1.0), model];
     assert_snapshot!(render_runs(&both, ReportFormat::Table, 100), @r"
@@ -416,7 +416,7 @@ fn the_fields_of_the_contract() {
 fn the_csv_of_both_kinds_has_one_heading() {
     let mut both = build_today26_run("3fa85f6457", "/var/tmp", 1.0);
     both.results.push(build_ffs83_run("", "").results.remove(0));
-    both.results[5].row = 9;
+    both.results[5].table_row = 9;
     let csv = render_runs(&[both.clone()], ReportFormat::Csv, 0).replace("\r\n", "\n");
     let fields: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
     let at = |name: &str| fields[0].iter().position(|one| *one == name).unwrap();
@@ -465,7 +465,7 @@ fn a_table_has_a_line_for_each_of_thousands_of_programs() {
     one.repetitions.truncate(1);
     let result = |row: u32| ProgramResult {
         program: format!("job{row:04}"),
-        row,
+        table_row: row,
         distinguishing: Vec::new(),
         ..one.clone()
     };

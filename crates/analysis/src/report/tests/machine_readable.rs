@@ -54,7 +54,7 @@ fn json_keeps_the_contract() {
 #[test]
 fn csv_quotes_what_must_be_quoted() {
     let mut one = run_of_one(vec![read_repetition(MIB, 100.0, 1.0)]);
-    one.label = Some("a \"quoted\", name".to_owned());
+    one.user_label = Some("a \"quoted\", name".to_owned());
     one.results[0].notes = vec!["two\nlines".to_owned()];
     let text = render_runs(&[one], ReportFormat::Csv, 0);
     assert!(
@@ -91,7 +91,7 @@ fn csv_of_text_is_no_formula() {
         assert_eq!(escape_csv_field(text), field, "{text:?}");
     }
     let mut one = run_of_one(vec![read_repetition(MIB, 100.0, 1.0)]);
-    one.label = Some("=1+1".to_owned());
+    one.user_label = Some("=1+1".to_owned());
     let text = render_runs(&[one], ReportFormat::Csv, 0);
     assert!(text.contains("\r\n3fa85f6457,'=1+1,read,"), "{text}");
 }

@@ -17,7 +17,7 @@ fn nothing_to_report_is_said() {
 #[test]
 fn a_run_that_failed_before_a_repetition_was_kept_has_no_figures() {
     let mut failed = run_of_one(vec![read_repetition(MIB, 100.0, 1.0)]);
-    failed.results[0].repetitions[0].discarded = true;
+    failed.results[0].repetitions[0].is_discarded = true;
     failed.state = RunState::Failed("No space left on device".to_owned());
     failed.notes.push("the load average was above 1".to_owned());
     assert_snapshot!(render_runs(&[failed.clone()], ReportFormat::Table, 80), @r"
@@ -52,7 +52,7 @@ fn a_run_that_failed_before_a_repetition_was_kept_has_no_figures() {
 fn repetitions_of_no_time_have_a_speed_of_nothing() {
     let mut still = run_of_one(vec![read_repetition(MIB, 100.0, 1.0); 4]);
     for repetition in &mut still.results[0].repetitions {
-        repetition.workers[0].elapsed = Nanoseconds(0);
+        repetition.workers[0].elapsed_time = Nanoseconds(0);
     }
     let json: serde_json::Value =
         serde_json::from_str(&render_runs(&[still.clone()], ReportFormat::Json, 0)).unwrap();

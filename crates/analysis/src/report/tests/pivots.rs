@@ -136,8 +136,8 @@ fn in_memory(result: &mut ProgramResult) {
     for repetition in &mut result.repetitions {
         repetition.residency = Some(Residency {
             file_bytes: 2 * MIB,
-            before_bytes: 2 * MIB,
-            after_bytes: 2 * MIB,
+            resident_before_bytes: 2 * MIB,
+            resident_after_bytes: 2 * MIB,
         });
         repetition.workers[0].storage_read_bytes = Some(0);
     }

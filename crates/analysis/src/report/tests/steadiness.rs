@@ -9,10 +9,10 @@ fn rounds(rates: &[f64]) -> Run {
         .iter()
         .map(|rate| read_repetition(8 << 20, *rate, 50.0));
     let mut result = build_result("read_8192", 0, rounds.collect());
-    result.protocol.steady = Some(SteadyRule::SNIA);
+    result.protocol.steady_rule = Some(SteadyRule::SNIA_RULE);
     let before = rates.len().saturating_sub(5);
     for round in &mut result.repetitions[..before] {
-        round.discarded = true;
+        round.is_discarded = true;
     }
     build_run("3fa85f6457", "read_8192", "/var/tmp", vec![result])
 }
@@ -69,14 +69,14 @@ fn an_unsteady_program_is_reported() {
 #[test]
 fn operations_on_names_have_rates_of_their_own_time() {
     let operation = |count: u64, each_us: u64, span_ms: u64| OperationMeasure {
-        response: vec![(each_us * 1000, count)].into(),
-        span: Nanoseconds::from_millis(span_ms),
+        response_times: vec![(each_us * 1000, count)].into(),
+        elapsed_span: Nanoseconds::from_millis(span_ms),
         ..OperationMeasure::default()
     };
     let mut repetition = read_repetition(8 << 20, 8192.0, 50.0);
-    repetition.workers[0].load = Some(LoadMeasure {
+    repetition.workers[0].load_measure = Some(LoadMeasure {
         engine: Engine::Calls,
-        depth: 1,
+        queue_depth: 1,
         create: operation(1000, 400, 500),
         unlink: operation(1000, 100, 250),
         sync: operation(1000, 100, 500),

@@ -8,8 +8,8 @@ fn one_run_in_the_historic_form() {
         .push("the file had 14 extents".to_owned());
     one.results[2].repetitions[1].residency = Some(Residency {
         file_bytes: 8 * MIB,
-        before_bytes: 7 * MIB,
-        after_bytes: 8 * MIB,
+        resident_before_bytes: 7 * MIB,
+        resident_after_bytes: 8 * MIB,
     });
     one.notes.push("the load average was above 1".to_owned());
     one.state = RunState::Interrupted;
@@ -42,7 +42,7 @@ fn one_run_in_the_historic_form() {
 fn runs_of_one_suite_stand_side_by_side() {
     let mut other = build_ffs83_run("8c01d77a20", "/mnt/a/rather/long/path/to/nvme");
     for (row, result) in other.results.iter_mut().enumerate() {
-        result.drives = 2;
+        result.drive_count = 2;
         result.size_bytes = (8 << row) * MIB;
     }
     other.results.remove(3);
@@ -95,8 +95,8 @@ fn file_systems_are_sections() {
     for (filesystem, factor) in [("ext4/1024", 0.8), ("ext4/4096", 1.0)] {
         for (row, program) in ["read_8192", "write_8192"].into_iter().enumerate() {
             let mut one = undisturbed_result(program, row as u32, 1_234_567.0 * factor);
-            one.filesystem = filesystem.to_owned();
-            one.protocol.statistic = Statistic::Minimum;
+            one.filesystem_type = filesystem.to_owned();
+            one.protocol.statistic = SummaryStatistic::Minimum;
             results.push(one);
         }
     }
@@ -125,7 +125,7 @@ fn file_systems_are_sections() {
 /// All of a run, as far as the repetitions, and from there.
 fn detailed() -> (String, String) {
     let mut one = build_ffs83_run("3fa85f6457", "/var/tmp");
-    one.label = Some("before the upgrade".to_owned());
+    one.user_label = Some("before the upgrade".to_owned());
     one.results.drain(..2);
     let text = render_details(&one, 80);
     let (run, repetitions) = text.split_once("\n\nRepetitions").unwrap();

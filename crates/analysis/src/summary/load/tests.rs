@@ -60,11 +60,11 @@ fn the_middle_of_two_times_is_that_of_their_rates() {
 #[test]
 fn percentiles_of_too_few_requests_are_absent() {
     let mut load = LoadMeasure::default();
-    load.sync.response = vec![(1_000, 60)].into();
+    load.sync.response_times = vec![(1_000, 60)].into();
     let one = || Repetition {
         workers: vec![WorkerMeasure {
-            elapsed: Nanoseconds::from_millis(2000),
-            load: Some(load.clone()),
+            elapsed_time: Nanoseconds::from_millis(2000),
+            load_measure: Some(load.clone()),
             ..WorkerMeasure::default()
         }],
         ..Repetition::default()
@@ -85,15 +85,15 @@ fn percentiles_of_too_few_requests_are_absent() {
 #[test]
 fn a_series_is_that_of_all_workers() {
     let worker = |elapsed_ms: u64, reads: &[u64]| WorkerMeasure {
-        elapsed: Nanoseconds::from_millis(elapsed_ms),
-        load: Some(LoadMeasure {
-            interval: Nanoseconds::from_millis(100),
-            series: reads
+        elapsed_time: Nanoseconds::from_millis(elapsed_ms),
+        load_measure: Some(LoadMeasure {
+            series_interval: Nanoseconds::from_millis(100),
+            time_series: reads
                 .iter()
                 .map(|reads| SeriesPoint {
-                    reads: *reads,
+                    read_count: *reads,
                     read_bytes: reads * 1_000,
-                    response: vec![(5_000, *reads)].into(),
+                    response_times: vec![(5_000, *reads)].into(),
                     ..SeriesPoint::default()
                 })
                 .collect(),
@@ -117,13 +117,13 @@ fn a_series_is_that_of_all_workers() {
 #[test]
 fn a_course_has_the_longest_intervals_of_its_workers() {
     let worker = |interval_ms: u64, points: usize| WorkerMeasure {
-        elapsed: Nanoseconds::from_millis(800),
-        load: Some(LoadMeasure {
-            interval: Nanoseconds::from_millis(interval_ms),
-            series: vec![
+        elapsed_time: Nanoseconds::from_millis(800),
+        load_measure: Some(LoadMeasure {
+            series_interval: Nanoseconds::from_millis(interval_ms),
+            time_series: vec![
                 SeriesPoint {
-                    reads: interval_ms,
-                    response: vec![(interval_ms * 1_000, 100)].into(),
+                    read_count: interval_ms,
+                    response_times: vec![(interval_ms * 1_000, 100)].into(),
                     ..SeriesPoint::default()
                 };
                 points

@@ -7,7 +7,7 @@ use super::super::script::LogStep;
 use super::super::search::{DepthSearch, SearchStep};
 use super::super::stream::{FileIo, NextIo};
 use super::super::syncs::DueSync;
-use super::{JobClone, is_sync, operation_of};
+use super::{JobClone, is_sync_operation, operation_of_direction};
 use crate::program::ProgramError;
 use crate::ring::slots::{CompletedRequest, Slots};
 use crate::ring::{IoRing, RequestSource, RingStep};
@@ -19,18 +19,18 @@ use diskperf_timeline::Nanoseconds;
 /// I/O that was drawn and is not yet issued.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DrawnIo {
-    pub(super) io: FileIo,
+    pub(super) file_io: FileIo,
     intended_issue: Option<Nanoseconds>,
 }
 
 /// Reason why a clone leaves its ring. All requests in flight complete before, except for
-/// [`HaltReason::DropCache`] and [`HaltReason::LockFile`].
+/// [`HaltReason::DropPageCache`] and [`HaltReason::LockFile`].
 #[derive(Debug)]
 pub(super) enum HaltReason {
     /// Reset or opening of a zone of the file.
-    ChangeZone,
+    DrainForZoneChange,
     /// Drop of the page cache of the file with this index, because the clone starts the file again.
-    DropCache(usize),
+    DropPageCache(usize),
     /// Start of the next window of the queue depth search.
     DepthSearch,
     /// Wait for other jobs of the same fio flow, which go first. The value is the number of notices
@@ -47,15 +47,14 @@ pub(super) enum HaltReason {
         trims: Vec<FileIo>,
     },
     /// Pause of the job after an I/O of this direction.
-    Pause(Direction),
+    PauseForThinkTime(Direction),
     /// End of a pass over the job's files.
-    EndOfPass,
-    /// End of the job.
-    EndOfJob,
+    PassEnd,
+    JobEnd,
 }
 
 impl RequestSource for JobClone<'_> {
-    fn next(&mut self, ring: &mut IoRing<'_>) -> Result<RingStep, ProgramError> {
+    fn next_step(&mut self, ring: &mut IoRing<'_>) -> Result<RingStep, ProgramError> {
         match self.halt_reason.take() {
             Some(halt) => Ok(self.leave_ring(ring, halt)),
             None => self.decide_step(ring),
@@ -63,61 +62,61 @@ impl RequestSource for JobClone<'_> {
     }
 
     /// Fills the buffer of a write in a job whose data repeats in part.
-    fn prepare(&mut self, ring: &mut IoRing<'_>, request: &Submission) {
+    fn prepare_request(&mut self, ring: &mut IoRing<'_>, request: &Submission) {
         if let (None, Operation::Write) = (&ring.verifier, request.operation)
             && let Some(duplicates) = &mut self.duplicates
-            && let Some(buffer) = ring.system.ring_buffer(request.slot)
+            && let Some(buffer) = ring.target_system.ring_buffer(request.slot)
         {
             let bytes = buffer.len().min(request.bytes as usize);
             duplicates.fill_buffer(&mut buffer[..bytes]);
         }
     }
 
-    fn complete(
+    fn complete_request(
         &mut self,
         ring: &mut IoRing<'_>,
         done: &mut CompletedRequest,
     ) -> Result<(), ProgramError> {
-        let (request, response) = (&done.request, done.response);
-        let path = || ring.path(request.file);
+        let (request, response) = (&done.request, done.response_time);
+        let path = || ring.path_of_file(request.file);
         // As in fio, no limit is of calls on names.
         let is_watched = !self.job.engine.engine.acts_on_names();
         if is_watched {
             self.monitor.record_completion(request, response, path)?;
         }
-        let is_io = !is_sync(request.operation);
+        let is_io = !is_sync_operation(request.operation);
         if let Some(search) = self.depth_search.as_mut().filter(|_| is_io && is_watched)
-            && self.pending_search_step == SearchStep::Continue
+            && self.pending_search_step == SearchStep::ContinueWindow
         {
             self.pending_search_step = search.count_completed(response);
-            if self.pending_search_step == SearchStep::Failed {
+            if self.pending_search_step == SearchStep::SearchFailed {
                 return Err(self
                     .monitor
-                    .no_depth_within_target(request, response, path()));
+                    .no_depth_within_target_error(request, response, path()));
             }
         }
         self.syncs_in_flight -= u32::from(!is_io);
-        if let Some((_, errno)) = done.failure {
+        if let Some((_, errno)) = done.call_failure {
             done.is_failure_ignored =
-                self.continues_on_error(ring.system, request.operation, errno);
+                self.continues_on_error(ring.target_system, request.operation, errno);
         }
         Ok(())
     }
 
-    fn end_reap(&mut self, ring: &mut IoRing<'_>) -> Result<(), ProgramError> {
-        self.now = ring.system.now();
-        self.run_checks(ring.system, ring.now)
+    fn end_of_reap(&mut self, ring: &mut IoRing<'_>) -> Result<(), ProgramError> {
+        self.last_clock_reading = ring.target_system.now();
+        self.run_checks(ring.target_system, ring.last_clock_reading)
     }
 }
 
 impl JobClone<'_> {
     /// Leaves the ring once nothing is in flight. Until then, it waits for completions.
     fn leave_ring(&mut self, ring: &IoRing<'_>, halt: HaltReason) -> RingStep {
-        let drains = !matches!(halt, HaltReason::DropCache(_) | HaltReason::LockFile);
+        let drains = !matches!(halt, HaltReason::DropPageCache(_) | HaltReason::LockFile);
         self.halt_reason = Some(halt);
         match drains && ring.slots.in_use_count() > 0 {
             true => self.reap_next(ring, None),
-            false => RingStep::Leave,
+            false => RingStep::LeaveRing,
         }
     }
 
@@ -126,17 +125,17 @@ impl JobClone<'_> {
         let slots = &ring.slots;
         let batch = self.job.engine.submit_batch.max(1) as usize;
         if slots.unsubmitted_requests().len() >= batch {
-            return Ok(RingStep::Submit(None));
+            return Ok(RingStep::SubmitBatch(None));
         }
         if let Some(io) = self.last_issued.take()
-            && let Some(halt) = self.follow_up(ring, io)
+            && let Some(halt) = self.follow_up_of_io(ring, io)
         {
             return Ok(self.leave_ring(ring, halt));
         }
         // The sync of libaio is a call that returns when it is done; all that is in flight
         // goes on meanwhile.
         let waits_for_syncs =
-            self.job.engine.engine == IoEngine::Libaio && self.log_position.is_none();
+            self.job.engine.engine == IoEngine::Libaio && self.log_cursor.is_none();
         if waits_for_syncs && self.syncs_in_flight > 0 {
             return Ok(self.reap_next(ring, None));
         }
@@ -146,17 +145,17 @@ impl JobClone<'_> {
         let low = self.job.engine.depth_low.unwrap_or(u32::MAX) as usize;
         let left = slots.in_use_count();
         self.is_refilling &= left > 0 && (left > low || slots.is_full());
-        if self.pending_search_step != SearchStep::Continue && !self.is_refilling {
+        if self.pending_search_step != SearchStep::ContinueWindow && !self.is_refilling {
             return Ok(self.leave_ring(ring, HaltReason::DepthSearch));
         }
-        self.is_refilling |= !self.has_room(slots);
+        self.is_refilling |= !self.has_free_slot(slots);
         if self.is_refilling {
             return Ok(self.reap_to_refill(ring));
         }
-        if self.is_over(self.now) {
-            return Ok(self.leave_ring(ring, HaltReason::EndOfJob));
+        if self.is_time_over(self.last_clock_reading) {
+            return Ok(self.leave_ring(ring, HaltReason::JobEnd));
         }
-        match self.log_position.is_some() {
+        match self.log_cursor.is_some() {
             true => self.next_log_step(ring),
             false => self.draw_io(ring),
         }
@@ -165,17 +164,17 @@ impl JobClone<'_> {
     /// Takes the next I/O of the log that the job repeats.
     fn next_log_step(&mut self, ring: &IoRing<'_>) -> Result<RingStep, ProgramError> {
         let step = self
-            .log_position
+            .log_cursor
             .as_mut()
-            .map(|script| script.next_step(self.now));
+            .map(|script| script.next_step(self.last_clock_reading));
         Ok(match step {
-            Some(LogStep::Issue {
+            Some(LogStep::IssueIo {
                 operation,
                 place,
                 intended,
-            }) => self.put_request(ring, operation, place, intended)?,
-            Some(LogStep::Wait(due)) => self.reap_until(ring, due),
-            Some(LogStep::End) | None => self.leave_ring(ring, HaltReason::EndOfJob),
+            }) => self.put_request_step(ring, operation, place, intended)?,
+            Some(LogStep::WaitUntil(due)) => self.reap_until(ring, due),
+            Some(LogStep::EndOfLog) | None => self.leave_ring(ring, HaltReason::JobEnd),
         })
     }
 
@@ -187,14 +186,18 @@ impl JobClone<'_> {
             }
         }
         let drawn = self.io_stream.draw_direction();
-        let (direction, intended) = match self.rate_limits.decide(drawn, self.job, self.now) {
-            RateDecision::Issue(direction, intended) => (direction, intended),
-            RateDecision::Wait(due) => return Ok(self.reap_until(ring, due)),
-        };
-        match self.wait_for_flow_turn(ring.system) {
+        let (direction, intended) =
+            match self
+                .rate_limits
+                .decide_issue(drawn, self.job, self.last_clock_reading)
+            {
+                RateDecision::IssueNow(direction, intended) => (direction, intended),
+                RateDecision::WaitUntil(due) => return Ok(self.reap_until(ring, due)),
+            };
+        match self.wait_for_flow_turn(ring.target_system) {
             // With I/O of its own in flight, the job looks again when one completes.
             Some(HaltReason::WaitForFlow(_)) if ring.slots.in_use_count() > 0 => {
-                return Ok(self.reap_next(ring, self.time_limits.end));
+                return Ok(self.reap_next(ring, self.time_limits.time_limit_end));
             }
             Some(halt) => return Ok(self.leave_ring(ring, halt)),
             None => {}
@@ -205,28 +208,28 @@ impl JobClone<'_> {
                 self.issue_io(
                     ring,
                     DrawnIo {
-                        io,
+                        file_io: io,
                         intended_issue: intended,
                     },
                 )
             }
-            NextIo::Io(_) => Ok(self.leave_ring(ring, HaltReason::EndOfJob)),
-            NextIo::EndOfPass => Ok(self.leave_ring(ring, HaltReason::EndOfPass)),
+            NextIo::Io(_) => Ok(self.leave_ring(ring, HaltReason::JobEnd)),
+            NextIo::PassEnd => Ok(self.leave_ring(ring, HaltReason::PassEnd)),
         }
     }
 
     /// Issues an I/O, or holds it until it may be issued.
     fn issue_io(&mut self, ring: &IoRing<'_>, held: DrawnIo) -> Result<RingStep, ProgramError> {
         let DrawnIo {
-            io,
+            file_io: io,
             intended_issue: intended,
         } = held;
         let halt = match self.io_stream.take_restarted_file() {
-            Some(file) => Some(HaltReason::DropCache(file)),
+            Some(file) => Some(HaltReason::DropPageCache(file)),
             None => self
                 .io_stream
                 .take_drain()
-                .then_some(HaltReason::ChangeZone),
+                .then_some(HaltReason::DrainForZoneChange),
         };
         if let Some(halt) = halt {
             self.drawn_io = Some(held);
@@ -236,14 +239,14 @@ impl JobClone<'_> {
             let range = io.offset_bytes..io.offset_bytes + u64::from(io.bytes);
             if ring
                 .slots
-                .has_overlapping_request(ring.files[io.file_index].0, range)
+                .has_overlapping_request(ring.open_files[io.file_index].0, range)
             {
                 self.drawn_io = Some(held);
                 return Ok(self.reap_next(ring, None));
             }
             // What has its lock is issued, and frees it.
-            if self.file_lock.is_none() && self.is_over(ring.system.now()) {
-                return Ok(self.leave_ring(ring, HaltReason::EndOfJob));
+            if self.file_lock.is_none() && self.is_time_over(ring.target_system.now()) {
+                return Ok(self.leave_ring(ring, HaltReason::JobEnd));
             }
         }
         if locks_files(self.job) && self.file_lock.is_none() {
@@ -252,11 +255,11 @@ impl JobClone<'_> {
         }
         self.last_issued = Some(io);
         let place = (io.file_index, io.offset_bytes, io.bytes);
-        self.put_request(ring, operation_of(io.direction), place, intended)
+        self.put_request_step(ring, operation_of_direction(io.direction), place, intended)
     }
 
     /// Returns the work that follows an issued I/O if the clone must leave its ring for it.
-    fn follow_up(&mut self, ring: &IoRing<'_>, io: FileIo) -> Option<HaltReason> {
+    fn follow_up_of_io(&mut self, ring: &IoRing<'_>, io: FileIo) -> Option<HaltReason> {
         let direction = io.direction;
         let is_before_its_write =
             direction == Direction::Trim && self.job.pattern.access.includes(Direction::Write);
@@ -265,12 +268,12 @@ impl JobClone<'_> {
         if is_followed || self.backlog_batch(ring).is_some() {
             return Some(HaltReason::FollowUp { direction, trims });
         }
-        let pauses = self.think_pauses.count_io(ring.system.now());
-        pauses.then_some(HaltReason::Pause(direction))
+        let pauses = self.think_pauses.count_io(ring.target_system.now());
+        pauses.then_some(HaltReason::PauseForThinkTime(direction))
     }
 
-    fn has_room(&self, slots: &Slots) -> bool {
-        let depth = self.depth_search.as_ref().map(DepthSearch::depth);
+    fn has_free_slot(&self, slots: &Slots) -> bool {
+        let depth = self.depth_search.as_ref().map(DepthSearch::current_depth);
         !slots.is_full() && depth.is_none_or(|depth| slots.in_use_count() < depth as usize)
     }
 
@@ -290,11 +293,12 @@ impl JobClone<'_> {
             true => (due.file_index, due.byte_range.start, bytes),
             false => (due.file_index, 0, 0),
         };
-        self.put_request(ring, due.operation, place, None).map(Some)
+        self.put_request_step(ring, due.operation, place, None)
+            .map(Some)
     }
 
     /// Puts a request into a slot, and records it in the I/O log that the job writes.
-    pub(in super::super) fn put_request(
+    pub(in super::super) fn put_request_step(
         &mut self,
         ring: &IoRing<'_>,
         operation: Operation,
@@ -303,16 +307,16 @@ impl JobClone<'_> {
     ) -> Result<RingStep, ProgramError> {
         let request = Submission {
             operation,
-            file: ring.files[file].0,
+            file: ring.open_files[file].0,
             offset_bytes,
             bytes,
             slot: 0,
-            intended,
+            intended_start: intended,
         };
         if let Some(log) = &mut self.iolog_writer {
-            log.record_issue(ring.system.now(), file, &request)?;
+            log.record_issue(ring.target_system.now(), file, &request)?;
         }
-        self.syncs_in_flight += u32::from(is_sync(operation));
+        self.syncs_in_flight += u32::from(is_sync_operation(operation));
         Ok(RingStep::PutRequest(file, request))
     }
 
@@ -324,16 +328,19 @@ impl JobClone<'_> {
         // Without a maximum, fio takes as many as the minimum.
         let most = engine.completions_max.map_or(least, |most| most as usize);
         let at_least = least.min(ring.slots.in_use_count());
-        RingStep::Reap {
+        RingStep::ReapCompletions {
             at_least,
             at_most: most.max(least),
-            until: self.next_check(ring.system),
+            until: self.next_check(ring.target_system),
         }
     }
 
     /// Waits until a given time or for a completion, but not beyond the end of the job.
     fn reap_until(&self, ring: &IoRing<'_>, due: Nanoseconds) -> RingStep {
-        let wake = self.time_limits.end.map_or(due, |end| end.min(due));
+        let wake = self
+            .time_limits
+            .time_limit_end
+            .map_or(due, |end| end.min(due));
         self.reap_next(ring, Some(wake))
     }
 
@@ -341,9 +348,12 @@ impl JobClone<'_> {
     /// fio reaps the last completions together, so that each of them seems to last until the
     /// slowest is complete.
     fn reap_next(&self, ring: &IoRing<'_>, until: Option<Nanoseconds>) -> RingStep {
-        RingStep::reap(
+        RingStep::reap_step(
             1,
-            until.into_iter().chain(self.next_check(ring.system)).min(),
+            until
+                .into_iter()
+                .chain(self.next_check(ring.target_system))
+                .min(),
         )
     }
 
@@ -363,7 +373,7 @@ impl JobClone<'_> {
         let errors = &self.job.errors;
         let passes_over = errors.ignores(error_kind(operation), errno.number());
         if passes_over {
-            system.count_error(errno);
+            system.count_ignored_error(errno);
         }
         passes_over
     }
@@ -371,7 +381,7 @@ impl JobClone<'_> {
 
 /// Requests that a clone issues apart from its I/Os: trims, and reads that verify.
 struct SideRequests<'c, 'a, Next> {
-    clone: &'c mut JobClone<'a>,
+    job_clone: &'c mut JobClone<'a>,
     /// Number of requests that one call submits.
     batch_size: usize,
     next_request: Next,
@@ -381,31 +391,31 @@ impl<'a, Next> RequestSource for SideRequests<'_, 'a, Next>
 where
     Next: FnMut(&mut JobClone<'a>, &mut IoRing<'_>) -> Result<Option<RingStep>, ProgramError>,
 {
-    fn next(&mut self, ring: &mut IoRing<'_>) -> Result<RingStep, ProgramError> {
+    fn next_step(&mut self, ring: &mut IoRing<'_>) -> Result<RingStep, ProgramError> {
         if ring.slots.unsubmitted_requests().len() >= self.batch_size {
-            return Ok(RingStep::Submit(None));
+            return Ok(RingStep::SubmitBatch(None));
         }
         if !ring.slots.is_full()
-            && let Some(step) = (self.next_request)(self.clone, ring)?
+            && let Some(step) = (self.next_request)(self.job_clone, ring)?
         {
             return Ok(step);
         }
         Ok(match ring.slots.in_use_count() {
-            0 => RingStep::Leave,
-            _ => self.clone.reap_next(ring, None),
+            0 => RingStep::LeaveRing,
+            _ => self.job_clone.reap_next(ring, None),
         })
     }
 
-    fn complete(
+    fn complete_request(
         &mut self,
         ring: &mut IoRing<'_>,
         done: &mut CompletedRequest,
     ) -> Result<(), ProgramError> {
-        self.clone.complete(ring, done)
+        self.job_clone.complete_request(ring, done)
     }
 
-    fn end_reap(&mut self, ring: &mut IoRing<'_>) -> Result<(), ProgramError> {
-        self.clone.end_reap(ring)
+    fn end_of_reap(&mut self, ring: &mut IoRing<'_>) -> Result<(), ProgramError> {
+        self.job_clone.end_of_reap(ring)
     }
 }
 
@@ -419,8 +429,8 @@ impl<'a> JobClone<'a> {
         next: impl FnMut(&mut JobClone<'a>, &mut IoRing<'_>) -> Result<Option<RingStep>, ProgramError>,
     ) -> Result<(), ProgramError> {
         let clone = self;
-        ring.run(&mut SideRequests {
-            clone,
+        ring.run_source(&mut SideRequests {
+            job_clone: clone,
             batch_size: batch,
             next_request: next,
         })
@@ -433,7 +443,7 @@ fn error_kind(operation: Operation) -> ErrorKind {
     match operation {
         Operation::Read => ErrorKind::Read,
         Operation::Write
-        | Operation::Discard
+        | Operation::DiscardRange
         | Operation::Fsync
         | Operation::Fdatasync
         | Operation::SyncRange(_) => ErrorKind::Write,

@@ -11,7 +11,7 @@ use diskperf_system::System;
 use diskperf_timeline::Nanoseconds;
 
 /// Interval at which a waiting job checks whether another job ended it. fio checks as often.
-const CHECK_INTERVAL: Nanoseconds = Nanoseconds::from_millis(10);
+const STOP_CHECK_INTERVAL: Nanoseconds = Nanoseconds::from_millis(10);
 
 impl JobClone<'_> {
     /// Takes a turn in the job's flow for one I/O. If other jobs go first, returns the reason why
@@ -20,8 +20,8 @@ impl JobClone<'_> {
         if self.job.order.flow_weight == 0 {
             return None;
         }
-        let notices = system.notices();
-        if self.worker.company.take_flow_turn() {
+        let notices = system.notice_count();
+        if self.worker.worker_group.take_flow_turn() {
             system.give_notice();
             return None;
         }
@@ -37,7 +37,7 @@ impl JobClone<'_> {
         system: &mut System,
         notices: u64,
     ) -> Result<(), ProgramError> {
-        let wakes = [self.time_limits.end, self.next_check(system)];
+        let wakes = [self.time_limits.time_limit_end, self.next_check(system)];
         let wake = wakes.into_iter().flatten().min();
         Ok(system.await_notice(notices, wake).await?)
     }
@@ -45,23 +45,24 @@ impl JobClone<'_> {
     /// Waits for the lock on the file of the held I/O and takes it. Drops the I/O if the job ends
     /// before.
     pub(super) async fn lock_file(&mut self, system: &mut System) -> Result<(), ProgramError> {
-        let Some(DrawnIo { io, .. }) = self.drawn_io else {
+        let Some(DrawnIo { file_io: io, .. }) = self.drawn_io else {
             return Ok(());
         };
         let shares = self.job.files.lock == FileLock::ReadWrite && io.direction == Direction::Read;
         // Areas of a device have locks of their own.
-        let name =
-            super::super::file_name(&self.program.files_of_clone(self.worker)[io.file_index]);
-        let wait = self.worker.company.file_locks().join_queue(&name);
+        let name = super::super::file_name(
+            &self.fio_job.planned_files_of_clone(self.worker)[io.file_index],
+        );
+        let wait = self.worker.worker_group.file_locks().join_queue(&name);
         loop {
-            let notices = system.notices();
+            let notices = system.notice_count();
             self.file_lock = wait.try_lock(shares);
             if self.file_lock.is_some() {
                 break;
             }
             let now = system.now();
             self.run_checks(system, now)?;
-            if self.is_over(now) {
+            if self.is_time_over(now) {
                 self.drawn_io = None;
                 break;
             }
@@ -92,11 +93,11 @@ impl JobClone<'_> {
         if let Some(search) = self
             .depth_search
             .as_mut()
-            .filter(|_| self.pending_search_step == SearchStep::Continue)
+            .filter(|_| self.pending_search_step == SearchStep::ContinueWindow)
         {
             match search.evaluate_window(now) {
                 SearchStep::NextWindow => search.begin_window(now),
-                SearchStep::Done => self.is_steady = true,
+                SearchStep::SearchDone => self.is_steady = true,
                 step => self.pending_search_step = step,
             }
         }
@@ -114,7 +115,7 @@ impl JobClone<'_> {
     pub(super) fn next_check(&self, system: &System) -> Option<Nanoseconds> {
         let of_others = self
             .may_be_ended_by_others
-            .then(|| system.now() + CHECK_INTERVAL);
+            .then(|| system.now() + STOP_CHECK_INTERVAL);
         let of_search = self.depth_search.as_ref().map(|search| search.window_end());
         let of_search = of_search.filter(|due| *due > system.now());
         let moments = [
@@ -128,11 +129,14 @@ impl JobClone<'_> {
 
     /// Reports whether the job issues nothing more, because its time has ended, the device is full,
     /// it reached its goal, or another job ended it.
-    pub(in super::super) fn is_over(&self, now: Nanoseconds) -> bool {
+    pub(in super::super) fn is_time_over(&self, now: Nanoseconds) -> bool {
         self.is_steady
             || self.is_device_full
-            || self.worker.company.must_end()
-            || self.time_limits.end.is_some_and(|end| now >= end)
+            || self.worker.worker_group.must_end()
+            || self
+                .time_limits
+                .time_limit_end
+                .is_some_and(|end| now >= end)
     }
 
     /// Passes time until a given moment, but not beyond the end of the job, by sleeping or by using
@@ -146,21 +150,25 @@ impl JobClone<'_> {
         loop {
             let now = system.now();
             self.run_checks(system, now)?;
-            if now >= moment || self.is_over(now) {
+            if now >= moment || self.is_time_over(now) {
                 return Ok(());
             }
-            let wakes = [Some(moment), self.time_limits.end, self.next_check(system)];
+            let wakes = [
+                Some(moment),
+                self.time_limits.time_limit_end,
+                self.next_check(system),
+            ];
             let wake = wakes.into_iter().flatten().min().unwrap_or(moment);
             match sleeps {
                 true => system.sleep_until(wake).await?,
-                false => system.compute(wake.since(now)).await?,
+                false => system.consume_cpu_time(wake.since(now)).await?,
             }
         }
     }
 
     /// Pauses for `thinktime` after an I/O of a direction, with nothing in flight, but not beyond
     /// the end of the job.
-    pub(super) async fn pause(
+    pub(super) async fn pause_for_think_time(
         &mut self,
         system: &mut System,
         direction: Direction,
@@ -191,16 +199,16 @@ pub(super) async fn wait_for_job(
     let Some(name) = &job.order.awaited_job else {
         return Ok(false);
     };
-    let company = &worker.company;
+    let company = &worker.worker_group;
     let may_be_ended = company.may_be_ended_by_others();
     let mut has_waited = false;
     loop {
-        let notices = system.notices();
-        if company.must_end() || !company.is_job_running(name) {
+        let notices = system.notice_count();
+        if company.must_end() || !company.has_running_job(name) {
             return Ok(has_waited);
         }
         has_waited = true;
-        let look = may_be_ended.then(|| system.now() + CHECK_INTERVAL);
+        let look = may_be_ended.then(|| system.now() + STOP_CHECK_INTERVAL);
         system.await_notice(notices, look).await?;
     }
 }
@@ -210,14 +218,14 @@ pub(super) async fn sleep_until(
     (system, worker): (&mut System, &Worker),
     moment: Nanoseconds,
 ) -> Result<(), ProgramError> {
-    let may_be_ended = worker.company.may_be_ended_by_others();
+    let may_be_ended = worker.worker_group.may_be_ended_by_others();
     loop {
         let now = system.now();
-        if now >= moment || worker.company.must_end() {
+        if now >= moment || worker.worker_group.must_end() {
             return Ok(());
         }
         let wake = match may_be_ended {
-            true => moment.min(now + CHECK_INTERVAL),
+            true => moment.min(now + STOP_CHECK_INTERVAL),
             false => moment,
         };
         system.sleep_until(wake).await?;

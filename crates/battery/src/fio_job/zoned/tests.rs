@@ -2,7 +2,7 @@
 
 use super::super::stream::{IoStream, NextIo};
 use super::super::tests::installed::is_fio_installed;
-use crate::company::{Companies, Earlier};
+use crate::company::{EarlierSteps, WorkerGroups};
 use diskperf_fio::{Direction, JobEnvironment, JobFile, plan};
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -149,21 +149,21 @@ fn ours(case: &str) -> Vec<Logged> {
     let parsed = JobFile::parse("job.fio", &job_file(case), &JobEnvironment::default());
     let parsed = parsed.unwrap_or_else(|errors| panic!("{case}: {errors}"));
     let existing = BTreeMap::from([("f".to_owned(), plan::FileSize::Fixed(FILE_BYTES))]);
-    let mut earlier = Earlier::default();
+    let mut earlier = EarlierSteps::default();
     let mut ios = Vec::new();
     for job in &parsed.jobs {
         let files = plan::plan_files(job, 0, &existing).unwrap_or_else(|e| panic!("{case}: {e}"));
-        let companies = Companies::after(earlier.clone());
-        let mut stream = IoStream::new(job, &files, (&companies.seat(0), SEED));
+        let companies = WorkerGroups::after_steps(earlier.clone());
+        let mut stream = IoStream::new(job, &files, (&companies.add_worker(0), SEED));
         loop {
             let direction = stream.draw_direction();
             match stream.next_io(direction) {
                 NextIo::Io(io) => ios.push((io.direction, io.offset_bytes, io.bytes.into())),
-                NextIo::EndOfPass if stream.begin_pass() => {}
-                NextIo::EndOfPass => break,
+                NextIo::PassEnd if stream.begin_pass() => {}
+                NextIo::PassEnd => break,
             }
         }
-        earlier.zones = companies.zones();
+        earlier.zone_tables = companies.zone_tables();
     }
     ios
 }

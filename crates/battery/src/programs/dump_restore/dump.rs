@@ -5,28 +5,30 @@
 //! buffer, so that a read ends where the buffer ends. The ring of processes with which dump kept a
 //! tape moving is left out, because a pipe has no tape to keep moving.
 
-use crate::blocks::{read_block, seek_to};
+use crate::blocks::{read_block, seek_to_offset};
 use crate::program::ProgramError;
 use crate::worker::Worker;
 use crate::workload::populate::top_path_below_mount;
-use crate::workload::tape::{RecordHeader, TAPE_BYTES, TapeWriter};
+use crate::workload::tape::{RecordHeader, TAPE_BLOCK_BYTES, TapeWriter};
 use crate::workload::tree::{TOP_NAME, Tree, footprint_bytes_max};
-use diskperf_system::{Extent, File, FileSegment, LaidOut, Open, System, Work};
+use diskperf_system::{
+    ByteExtent, File, FileSegment, InodeLayout, OpenOptions, ProgramWork, System,
+};
 use diskperf_timeline::Nanoseconds;
 
 /// Layout of the file system that dump knows before it starts.
 #[derive(Clone, Debug)]
 pub(crate) struct DumpPlan {
     device_path: Option<String>,
-    inode_blocks: Vec<Extent>,
+    inode_blocks: Vec<ByteExtent>,
     top_inode: u32,
     dumped_inodes: Vec<DumpedInode>,
 }
 
 #[derive(Clone, Debug)]
 struct DumpedInode {
-    layout: LaidOut,
-    segments: Vec<FileSegment>,
+    inode_layout: InodeLayout,
+    file_segments: Vec<FileSegment>,
     /// Records of a directory, empty for a file. A modelled drive stores no data, so that they are
     /// kept here.
     directory_records: Vec<u8>,
@@ -34,10 +36,10 @@ struct DumpedInode {
 
 /// Source from which dump reads file contents.
 enum DumpSource {
-    Drive(File),
+    DriveDevice(File),
     /// Files of a real file system, read through that file system, because its drive has an unknown
     /// format.
-    Files,
+    FileSystem,
 }
 
 /// Sector size in bytes. A raw read is a multiple of it.
@@ -45,17 +47,17 @@ pub(crate) const SECTOR_BYTES: usize = 512;
 
 impl DumpPlan {
     /// Determines the tree to be dumped and its layout on the drive.
-    pub(crate) fn survey(
+    pub(crate) fn survey_filesystem(
         system: &System,
         worker: &Worker,
         tree: impl FnOnce() -> Tree,
     ) -> Result<Self, ProgramError> {
-        let (layout, top) = match system.layout(worker.drive) {
+        let (layout, top) = match system.layout_of_mount(worker.drive_index) {
             Some(layout) => (layout, top_path_below_mount(worker)),
             None => {
                 let tree = tree();
                 let layout =
-                    tree.layout(footprint_bytes_max(tree.description.content_bytes) * 2)?;
+                    tree.layout_on_image(footprint_bytes_max(tree.description.content_bytes) * 2)?;
                 (layout, TOP_NAME.to_owned())
             }
         };
@@ -63,58 +65,64 @@ impl DumpPlan {
             let rest = path.strip_prefix(&top);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        let inodes = layout.inodes().into_iter();
+        let inodes = layout.inode_layouts().into_iter();
         let inodes: Vec<DumpedInode> = inodes
             .filter(|laid_out| under_top(&laid_out.path))
             .map(|laid_out| DumpedInode {
-                segments: layout.parts(laid_out.inode),
-                directory_records: if laid_out.directory {
+                file_segments: layout.file_segments(laid_out.inode),
+                directory_records: if laid_out.is_directory {
                     layout.directory_bytes(laid_out.inode)
                 } else {
                     Vec::new()
                 },
-                layout: laid_out,
+                inode_layout: laid_out,
             })
             .collect();
-        let top = inodes.iter().find(|dumped| dumped.layout.path == top);
-        let top = top.ok_or(ProgramError::Tape("the file system has no tree to dump"))?;
+        let top = inodes.iter().find(|dumped| dumped.inode_layout.path == top);
+        let top = top.ok_or(ProgramError::TapeDamaged(
+            "the file system has no tree to dump",
+        ))?;
         Ok(Self {
-            device_path: layout.device().map(str::to_owned),
+            device_path: layout.device_path().map(str::to_owned),
             inode_blocks: layout.inode_blocks(),
-            top_inode: top.layout.inode,
+            top_inode: top.inode_layout.inode,
             dumped_inodes: inodes,
         })
     }
 
-    pub(crate) async fn run(
+    pub(crate) async fn run_dump(
         &self,
         system: &mut System,
         worker: &Worker,
         (pipe, buffer): (File, &mut [u8]),
     ) -> Result<(), ProgramError> {
         let source = match &self.device_path {
-            Some(device) => DumpSource::Drive(system.open(device, Open::READ.direct(true)).await?),
-            None => DumpSource::Files,
+            Some(device) => DumpSource::DriveDevice(
+                system
+                    .open(device, OpenOptions::READ.with_direct(true))
+                    .await?,
+            ),
+            None => DumpSource::FileSystem,
         };
         let (tape, scratch) = buffer.split_at_mut(SCRATCH_OFFSET_BYTES);
         let mut dumper = Dumper {
-            source,
+            dump_source: source,
             inode_block: None,
-            scratch,
+            scratch_buffer: scratch,
             worker,
         };
         let mut tape = TapeWriter {
-            pipe,
-            buffer: &mut tape[..TAPE_BYTES],
+            pipe_file: pipe,
+            buffer: &mut tape[..TAPE_BLOCK_BYTES],
             filled_bytes: 0,
-            think: worker.think,
+            think_time: worker.think_time,
         };
         for block in &self.inode_blocks {
             dumper.read_inode_block(system, *block).await?;
         }
         for dumped in self.inodes_of_kind(true) {
             dumper
-                .read_inode_block(system, dumped.layout.inode_block)
+                .read_inode_block(system, dumped.inode_layout.inode_block)
                 .await?;
         }
         tape.write_header(
@@ -129,15 +137,15 @@ impl DumpPlan {
             for dumped in self.inodes_of_kind(directories) {
                 dumper.dump_inode(system, dumped, &mut tape).await?;
                 files += u32::from(!directories);
-                content_bytes += dumped.content_bytes();
+                content_bytes += dumped.content_bytes_total();
             }
         }
-        let end = RecordHeader::End {
+        let end = RecordHeader::EndOfTape {
             files,
             content_bytes,
         };
         tape.write_header(system, end).await?;
-        tape.finish(system).await?;
+        tape.finish_tape(system).await?;
         // Whoever reads the pipe sees its end.
         Ok(system.close(pipe).await?)
     }
@@ -145,7 +153,7 @@ impl DumpPlan {
     /// Iterates over the dumped directories if `directories` is set, else over the dumped files.
     fn inodes_of_kind(&self, directories: bool) -> impl Iterator<Item = &DumpedInode> {
         let inodes = self.dumped_inodes.iter();
-        inodes.filter(move |dumped| dumped.layout.directory == directories)
+        inodes.filter(move |dumped| dumped.inode_layout.is_directory == directories)
     }
 }
 
@@ -155,20 +163,19 @@ const SCRATCH_OFFSET_BYTES: usize = 16 << 10;
 
 impl DumpedInode {
     /// Returns the bytes of a file, and 0 for a directory.
-    fn content_bytes(&self) -> u64 {
-        if self.layout.directory {
+    fn content_bytes_total(&self) -> u64 {
+        if self.inode_layout.is_directory {
             0
         } else {
-            self.layout.size_bytes
+            self.inode_layout.size_bytes
         }
     }
 }
 
 struct Dumper<'a> {
-    source: DumpSource,
-    /// Block of inodes that is in memory.
-    inode_block: Option<Extent>,
-    scratch: &'a mut [u8],
+    dump_source: DumpSource,
+    inode_block: Option<ByteExtent>,
+    scratch_buffer: &'a mut [u8],
     worker: &'a Worker,
 }
 
@@ -177,24 +184,24 @@ impl Dumper<'_> {
     async fn read_inode_block(
         &mut self,
         system: &mut System,
-        block: Extent,
+        block: ByteExtent,
     ) -> Result<(), ProgramError> {
-        match self.source {
-            DumpSource::Drive(drive) if self.inode_block.replace(block) != Some(block) => {
-                self.read(system, drive, block).await
+        match self.dump_source {
+            DumpSource::DriveDevice(drive) if self.inode_block.replace(block) != Some(block) => {
+                self.read_from_source(system, drive, block).await
             }
-            DumpSource::Drive(_) | DumpSource::Files => Ok(()),
+            DumpSource::DriveDevice(_) | DumpSource::FileSystem => Ok(()),
         }
     }
 
-    async fn read(
+    async fn read_from_source(
         &mut self,
         system: &mut System,
         drive: File,
-        extent: Extent,
+        extent: ByteExtent,
     ) -> Result<(), ProgramError> {
-        seek_to(system, drive, extent.offset_bytes).await?;
-        let into = &mut self.scratch[..extent.length_bytes as usize];
+        seek_to_offset(system, drive, extent.offset_bytes).await?;
+        let into = &mut self.scratch_buffer[..extent.length_bytes as usize];
         read_block(system, drive, into, Nanoseconds::ZERO).await
     }
 
@@ -204,32 +211,31 @@ impl Dumper<'_> {
         dumped: &DumpedInode,
         tape: &mut TapeWriter<'_>,
     ) -> Result<(), ProgramError> {
-        let laid_out = &dumped.layout;
-        system.work(Work::DumpInode).await?;
+        let laid_out = &dumped.inode_layout;
+        system.perform_program_work(ProgramWork::DumpInode).await?;
         self.read_inode_block(system, laid_out.inode_block).await?;
         let (inode, size_bytes) = (laid_out.inode, laid_out.size_bytes);
-        let header = if laid_out.directory {
+        let header = if laid_out.is_directory {
             RecordHeader::Directory { inode, size_bytes }
         } else {
             RecordHeader::File { inode, size_bytes }
         };
         tape.write_header(system, header).await?;
-        match (&self.source, laid_out.directory) {
-            (DumpSource::Drive(drive), _) => {
+        match (&self.dump_source, laid_out.is_directory) {
+            (DumpSource::DriveDevice(drive), _) => {
                 let drive = *drive;
                 self.dump_blocks(system, (drive, dumped), tape).await
             }
-            (DumpSource::Files, true) => {
+            (DumpSource::FileSystem, true) => {
                 dump_contents(system, &dumped.directory_records, tape).await
             }
-            (DumpSource::Files, false) => {
+            (DumpSource::FileSystem, false) => {
                 let path = self.worker.file_path(&laid_out.path);
                 dump_file(system, (&path, size_bytes), tape).await
             }
         }
     }
 
-    /// Dumps the contents of an inode from the drive, block by block.
     async fn dump_blocks(
         &mut self,
         system: &mut System,
@@ -237,16 +243,16 @@ impl Dumper<'_> {
         tape: &mut TapeWriter<'_>,
     ) -> Result<(), ProgramError> {
         let mut done = 0;
-        for part in &dumped.segments {
+        for part in &dumped.file_segments {
             let (from, length) = match *part {
-                FileSegment::Indirect(extent) => {
-                    self.read(system, drive, extent).await?;
+                FileSegment::IndirectBlock(extent) => {
+                    self.read_from_source(system, drive, extent).await?;
                     continue;
                 }
-                FileSegment::Data(extent) => {
+                FileSegment::DataBlocks(extent) => {
                     (Some(extent.offset_bytes), extent.length_bytes as usize)
                 }
-                FileSegment::Hole { length_bytes } => (None, length_bytes as usize),
+                FileSegment::SparseHole { length_bytes } => (None, length_bytes as usize),
             };
             let mut within = 0;
             while within < length {
@@ -254,21 +260,21 @@ impl Dumper<'_> {
                 let space = tape.space_mut(piece.next_multiple_of(SECTOR_BYTES));
                 match from {
                     Some(from) => {
-                        seek_to(system, drive, from + within as u64).await?;
+                        seek_to_offset(system, drive, from + within as u64).await?;
                         read_block(system, drive, space, Nanoseconds::ZERO).await?;
                     }
                     None => space.fill(0),
                 }
-                if dumped.layout.directory {
+                if dumped.inode_layout.is_directory {
                     space[..piece].copy_from_slice(&dumped.directory_records[done..done + piece]);
                 }
-                tape.accept(system, piece).await?;
+                tape.write_full_records(system, piece).await?;
                 within += piece;
                 done += piece;
             }
         }
         assert_eq!(
-            done as u64, dumped.layout.size_bytes,
+            done as u64, dumped.inode_layout.size_bytes,
             "the blocks of an inode hold all of its contents"
         );
         Ok(())
@@ -281,20 +287,19 @@ async fn dump_file(
     (path, size_bytes): (&str, u64),
     tape: &mut TapeWriter<'_>,
 ) -> Result<(), ProgramError> {
-    let file = system.open(path, Open::READ).await?;
+    let file = system.open(path, OpenOptions::READ).await?;
     let mut left = size_bytes;
     while left > 0 {
         let piece = tape
             .free_bytes()
-            .min(usize::try_from(left).unwrap_or(TAPE_BYTES));
+            .min(usize::try_from(left).unwrap_or(TAPE_BLOCK_BYTES));
         read_block(system, file, tape.space_mut(piece), Nanoseconds::ZERO).await?;
-        tape.accept(system, piece).await?;
+        tape.write_full_records(system, piece).await?;
         left -= piece as u64;
     }
     Ok(system.close(file).await?)
 }
 
-/// Dumps contents that are in memory.
 async fn dump_contents(
     system: &mut System,
     contents: &[u8],
@@ -304,7 +309,7 @@ async fn dump_contents(
     while !left.is_empty() {
         let (piece, rest) = left.split_at(left.len().min(tape.free_bytes()));
         tape.space_mut(piece.len()).copy_from_slice(piece);
-        tape.accept(system, piece.len()).await?;
+        tape.write_full_records(system, piece.len()).await?;
         left = rest;
     }
     Ok(())

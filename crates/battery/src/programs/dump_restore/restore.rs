@@ -6,21 +6,20 @@
 
 use crate::blocks::write_block;
 use crate::program::ProgramError;
-use crate::workload::populate::{self, CALL_BYTES, join_path};
+use crate::workload::populate::{self, TREE_CALL_BYTES, join_path};
 use crate::workload::symbols;
-use crate::workload::tape::{RECORD_BYTES, RecordHeader, TAPE_BYTES, TapeReader};
+use crate::workload::tape::{RecordHeader, TAPE_BLOCK_BYTES, TAPE_RECORD_BYTES, TapeReader};
 use crate::workload::tree::Tree;
-use diskperf_system::{Errno, File, Open, System, Work};
+use diskperf_system::{Errno, File, OpenOptions, ProgramWork, System};
 use diskperf_timeline::Nanoseconds;
 use std::collections::BTreeMap;
 
 struct Restore<'b> {
     /// Directory under which everything is restored.
     top_path: String,
-    tape: TapeReader<'b>,
+    tape_reader: TapeReader<'b>,
     /// Buffer in which the data of one write is assembled.
     write_buffer: &'b mut [u8],
-    /// Names in each directory, with their inodes.
     names_by_directory: BTreeMap<u32, Vec<(u32, String)>>,
     /// Paths of files and directories by inode. `None` until the directories are made.
     paths_by_inode: Option<BTreeMap<u32, String>>,
@@ -37,7 +36,7 @@ const FILE_MODE: u32 = 0o644;
 const DIRECTORY_MODE: u32 = 0o755;
 
 /// Reads a dump from the pipe and restores it under an existing directory.
-pub(crate) async fn run(
+pub(crate) async fn run_restore(
     system: &mut System,
     top: &str,
     (pipe, buffer): (File, &mut [u8]),
@@ -45,12 +44,12 @@ pub(crate) async fn run(
     let (tape, block) = buffer.split_at_mut(BLOCK_OFFSET_BYTES);
     let mut restore = Restore {
         top_path: top.to_owned(),
-        tape: TapeReader {
-            pipe,
-            buffer: &mut tape[..TAPE_BYTES],
-            taken_bytes: TAPE_BYTES,
+        tape_reader: TapeReader {
+            pipe_file: pipe,
+            buffer: &mut tape[..TAPE_BLOCK_BYTES],
+            consumed_bytes: TAPE_BLOCK_BYTES,
         },
-        write_buffer: &mut block[..CALL_BYTES as usize],
+        write_buffer: &mut block[..TREE_CALL_BYTES as usize],
         names_by_directory: BTreeMap::new(),
         paths_by_inode: None,
         restored_file_count: 0,
@@ -72,13 +71,15 @@ pub(crate) async fn remove_restored(
 
 impl Restore<'_> {
     async fn restore_all(&mut self, system: &mut System) -> Result<(), ProgramError> {
-        let RecordHeader::Volume { top } = self.tape.next_header(system).await? else {
-            return Err(ProgramError::Tape("its start is not that of a dump"));
+        let RecordHeader::Volume { top } = self.tape_reader.next_header(system).await? else {
+            return Err(ProgramError::TapeDamaged("its start is not that of a dump"));
         };
         loop {
-            match self.tape.next_header(system).await? {
+            match self.tape_reader.next_header(system).await? {
                 RecordHeader::Volume { .. } => {
-                    return Err(ProgramError::Tape("a second dump starts within the first"));
+                    return Err(ProgramError::TapeDamaged(
+                        "a second dump starts within the first",
+                    ));
                 }
                 RecordHeader::Directory { inode, size_bytes } => {
                     self.restore_directory(system, (inode, size_bytes)).await?;
@@ -87,7 +88,7 @@ impl Restore<'_> {
                     self.make_directories(system, top).await?;
                     self.restore_file(system, (inode, size_bytes)).await?;
                 }
-                RecordHeader::End {
+                RecordHeader::EndOfTape {
                     files,
                     content_bytes,
                 } => {
@@ -96,7 +97,7 @@ impl Restore<'_> {
                     self.write_symbol_table(system).await?;
                     let all =
                         (self.restored_file_count, self.content_bytes) == (files, content_bytes);
-                    return all.then_some(()).ok_or(ProgramError::Tape(
+                    return all.then_some(()).ok_or(ProgramError::TapeDamaged(
                         "its end record has other file or byte counts than the data",
                     ));
                 }
@@ -110,14 +111,14 @@ impl Restore<'_> {
         system: &mut System,
         (inode, size_bytes): (u32, u64),
     ) -> Result<(), ProgramError> {
-        system.work(Work::DumpInode).await?;
+        system.perform_program_work(ProgramWork::DumpInode).await?;
         let mut records = Vec::new();
         while (records.len() as u64) < size_bytes {
-            let left = (size_bytes - records.len() as u64).min(RECORD_BYTES as u64);
-            let record = self.tape.next_record(system).await?;
+            let left = (size_bytes - records.len() as u64).min(TAPE_RECORD_BYTES as u64);
+            let record = self.tape_reader.next_record(system).await?;
             records.extend_from_slice(&record[..left as usize]);
         }
-        let names = parse_names(&records).ok_or(ProgramError::Tape(
+        let names = parse_names(&records).ok_or(ProgramError::TapeDamaged(
             "a directory record is \
         malformed",
         ))?;
@@ -143,7 +144,7 @@ impl Restore<'_> {
                 continue;
             };
             if known.insert(inode, path.clone()).is_some() {
-                return Err(ProgramError::Tape(
+                return Err(ProgramError::TapeDamaged(
                     "a directory is listed in two directories",
                 ));
             }
@@ -176,8 +177,8 @@ impl Restore<'_> {
         };
         let table = symbols::encode_table(names);
         let path = join_path(&self.top_path, symbols::TABLE_FILE_NAME);
-        let file = system.open(&path, Open::CREATE).await?;
-        for block in table.chunks(CALL_BYTES as usize) {
+        let file = system.open(&path, OpenOptions::CREATE).await?;
+        for block in table.chunks(TREE_CALL_BYTES as usize) {
             write_block(system, file, block, Nanoseconds::ZERO).await?;
         }
         Ok(system.close(file).await?)
@@ -189,13 +190,15 @@ impl Restore<'_> {
         system: &mut System,
         (inode, size_bytes): (u32, u64),
     ) -> Result<(), ProgramError> {
-        system.work(Work::DumpInode).await?;
+        system.perform_program_work(ProgramWork::DumpInode).await?;
         let path = self
             .paths_by_inode
             .as_ref()
             .and_then(|names| names.get(&inode));
-        let path = path.ok_or(ProgramError::Tape("a file is listed in no directory"))?;
-        let file = system.open(path, Open::CREATE).await?;
+        let path = path.ok_or(ProgramError::TapeDamaged(
+            "a file is listed in no directory",
+        ))?;
+        let file = system.open(path, OpenOptions::CREATE).await?;
         set_owner_and_mode(system, file, path).await?;
         let mut left = size_bytes;
         while left > 0 {
@@ -203,8 +206,8 @@ impl Restore<'_> {
                 .write_buffer
                 .len()
                 .min(usize::try_from(left).unwrap_or(usize::MAX));
-            for part in self.write_buffer[..length].chunks_mut(RECORD_BYTES) {
-                let record = self.tape.next_record(system).await?;
+            for part in self.write_buffer[..length].chunks_mut(TAPE_RECORD_BYTES) {
+                let record = self.tape_reader.next_record(system).await?;
                 part.copy_from_slice(&record[..part.len()]);
             }
             write_block(

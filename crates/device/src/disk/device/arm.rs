@@ -66,7 +66,7 @@ impl ArmAvailability {
                 Stage::MediaTransfer
             }
         };
-        let marked = Time(request.spans.marked().0);
+        let marked = Time(request.spans.marked_until().0);
         request.book_stage(Stage::ControllerQueue, moment(self.now.max(marked)));
         let over = self.available_at.max(self.now).max(marked);
         if self.delay_reason == DelayReason::UninterruptibleReadAhead {
@@ -93,7 +93,7 @@ impl BackgroundArm {
     fn book_uninterruptible_ways(&self, request: &mut Request, over: Time) {
         let stages = [Stage::Seek, Stage::HeadSwitch, Stage::RotationalLatency];
         for (stage, takes) in stages.into_iter().zip(self.ways) {
-            let until = Time(request.spans.marked().0) + takes;
+            let until = Time(request.spans.marked_until().0) + takes;
             request.book_stage(stage, moment(until.min(over)));
         }
     }
@@ -113,7 +113,11 @@ impl Disk {
         let ends = |at: &mut Time, (stage, takes): (Stage, Time)| {
             *at += takes;
             let until = moment(*at);
-            Some(Span { stage, until }).filter(|_| takes > Time::ZERO)
+            Some(Span {
+                stage,
+                stage_end: until,
+            })
+            .filter(|_| takes > Time::ZERO)
         };
         let mut at = from;
         let spans: Vec<Span> = stages
@@ -160,11 +164,11 @@ impl Disk {
             let spans = &mut requests[id].spans;
             let before = std::iter::once(Span {
                 stage: waits,
-                until: begun,
+                stage_end: begun,
             });
             for span in before.chain(self.background_arm.wait_spans.iter().copied()) {
                 // It came meanwhile, or its firmware or link is at it until later.
-                spans.mark(span.stage, span.until.max(spans.marked()));
+                spans.mark_stage(span.stage, span.stage_end.max(spans.marked_until()));
             }
         }
     }
@@ -224,7 +228,10 @@ impl Disk {
         let stage = Stage::MediaTransfer;
         let until = moment(until);
         let sectors = came_to.saturating_sub(first) as u32;
-        let spans = vec![Span { stage, until }];
+        let spans = vec![Span {
+            stage,
+            stage_end: until,
+        }];
         self.record_work((ArmWork::ReadAhead, from), (first, sectors), (place, spans));
     }
 
@@ -235,15 +242,16 @@ impl Disk {
         (place, spans): (SectorPosition, Vec<Span>),
     ) {
         let of = TracedArm {
-            drive: 0,
-            work,
+            drive_index: 0,
+            arm_work: work,
             sector: sector * self.medium_sectors.sectors_per_medium_sector(),
-            sectors: sectors.saturating_mul(self.medium_sectors.sectors_per_medium_sector() as u32),
-            position: to_disk_position(&place),
-            from: moment(from),
+            sector_count: sectors
+                .saturating_mul(self.medium_sectors.sectors_per_medium_sector() as u32),
+            arm_position: to_disk_position(&place),
+            work_start: moment(from),
             spans,
         };
-        self.background_arm.recorded_bytes += of.bytes();
+        self.background_arm.recorded_bytes += of.memory_bytes();
         self.background_arm
             .recorded
             .get_or_insert_default()
@@ -275,7 +283,7 @@ impl Disk {
             .recorded
             .replace(Vec::new())
             .unwrap_or_default();
-        taken.iter_mut().for_each(|one| one.drive = number);
+        taken.iter_mut().for_each(|one| one.drive_index = number);
         taken
     }
 

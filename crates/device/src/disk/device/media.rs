@@ -412,7 +412,7 @@ impl Disk {
         parts: AccessTimes,
         follows: bool,
     ) {
-        let mut at = Time(request.spans.marked().0);
+        let mut at = Time(request.spans.marked_until().0);
         for (stage, span) in self.stage_times(parts, follows) {
             at += span;
             request.book_stage(stage, moment(at));

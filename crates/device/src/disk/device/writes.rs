@@ -126,7 +126,7 @@ impl Disk {
         let ends = begins + parts.total();
         let request = &mut requests[queued.id];
         free.book_wait(request, free.available_at, &self.background_arm);
-        let marked = Time(request.spans.marked().0);
+        let marked = Time(request.spans.marked_until().0);
         let waits = queued.bus_end.min(begins).max(marked);
         request.book_stage(Stage::BusWait, moment(waits));
         request.book_stage(Stage::BusTransfer, moment(begins));

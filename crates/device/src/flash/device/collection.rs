@@ -4,13 +4,13 @@
 use super::programs::ProgramOrigin;
 use super::reads::ReadOrigin;
 use super::*;
-use diskperf_ftl::{Copy, Writer};
+use diskperf_ftl::{UnitCopy, Writer};
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct CollectionState {
     copies_in_progress: u32,
     /// Copies that have been read and wait for a program.
-    copies_read: VecDeque<Copy>,
+    copies_read: VecDeque<UnitCopy>,
     /// Index of a partly filled program of copies.
     open_program: Option<u32>,
     /// Number of dies that still have to erase their blocks of the victim, and of those that erase
@@ -22,7 +22,7 @@ pub(super) struct CollectionState {
     host_blocked_time: Time,
     host_blocked_since: Option<Time>,
     /// Scratch list of copies that are about to be issued.
-    copy_scratch: Vec<Copy>,
+    copy_scratch: Vec<UnitCopy>,
     commands_received: u64,
     /// Whether the drive has been idle for long enough to fold its SLC cache.
     is_idle: bool,
@@ -81,7 +81,7 @@ impl CollectionState {
 impl Flash {
     /// Tests whether host programs are blocked because too few superblocks are free.
     pub(super) fn blocks_host(&self) -> bool {
-        self.translation_layer.must_collect()
+        self.translation_layer.must_host_wait()
     }
 
     /// Tests whether garbage collection lags behind host writes by more than one program on every
@@ -90,8 +90,8 @@ impl Flash {
         let geometry = &self.specification.geometry;
         let most = geometry.die_count() * geometry.program_units();
         let copies = matches!(
-            self.translation_layer.progress(),
-            Progress::Copies | Progress::Waiting
+            self.translation_layer.next_collection_step(),
+            CollectionStep::CopyUnits | CollectionStep::AwaitPrograms
         );
         copies && self.translation_layer.copies_due() > most
     }
@@ -103,14 +103,14 @@ impl Flash {
             return;
         }
         self.update_host_blocked(now);
-        if self.translation_layer.progress() == Progress::Idle {
+        if self.translation_layer.next_collection_step() == CollectionStep::Idle {
             if !self.begin_collection() {
                 return;
             }
             // The first are free: a victim without valid units is paid by nobody.
             let first = self.specification.geometry.program_units();
             self.issue_copies(now, first.min(self.copy_slots_free()));
-        } else if self.translation_layer.progress() == Progress::Copies {
+        } else if self.translation_layer.next_collection_step() == CollectionStep::CopyUnits {
             self.issue_due_copies(now);
         }
         self.start_due_erases(now);
@@ -120,18 +120,18 @@ impl Flash {
     fn collect_instantly(&mut self) {
         let mut copies = std::mem::take(&mut self.collection.copy_scratch);
         while self.begin_collection() {
-            while self.translation_layer.progress() == Progress::Copies {
+            while self.translation_layer.next_collection_step() == CollectionStep::CopyUnits {
                 copies.clear();
                 self.translation_layer
                     .next_copies(self.copies_max(), &mut copies);
                 for copy in &copies {
                     if let Some(placement) = self.translation_layer.place_copy(*copy) {
-                        self.translation_layer.copied(*copy, placement);
+                        self.translation_layer.complete_copy(*copy, placement);
                     }
                 }
             }
             // What the next collection fills is no matter of a die's.
-            self.translation_layer.erased();
+            self.translation_layer.complete_erase();
         }
         self.collection.copy_scratch = copies;
     }
@@ -148,7 +148,7 @@ impl Flash {
     }
 
     fn update_host_blocked(&mut self, now: Time) {
-        let holds = self.translation_layer.must_collect();
+        let holds = self.translation_layer.must_host_wait();
         match (holds, self.collection.host_blocked_since) {
             (true, None) => self.collection.host_blocked_since = Some(now),
             (false, Some(since)) => {
@@ -176,7 +176,7 @@ impl Flash {
     fn issue_due_copies(&mut self, now: Time) {
         let room = self.copy_slots_free();
         let program_units = self.specification.geometry.program_units();
-        let is_free = self.translation_layer.must_collect() || self.in_flight_count == 0;
+        let is_free = self.translation_layer.must_host_wait() || self.in_flight_count == 0;
         let due = match is_free {
             true => room,
             false => room.min(self.translation_layer.copies_due()),
@@ -195,12 +195,13 @@ impl Flash {
         let mut last = None;
         for copy in &copies {
             // What is still in the buffer is not read.
-            let in_buffer = copy.logical != Copy::ANONYMOUS && self.buffer.contains(copy.logical);
+            let in_buffer =
+                copy.logical != UnitCopy::NO_LOGICAL && self.buffer.contains(copy.logical);
             if in_buffer {
                 self.collection.copies_read.push_back(*copy);
                 continue;
             }
-            let place = self.locate_physical(copy.from);
+            let place = self.locate_physical(copy.source_physical);
             match self.continues_page(last, place) {
                 Some(op) => {
                     self.read_operations[op].unit_count += 1;
@@ -241,14 +242,19 @@ impl Flash {
         if self.collection.copies_in_progress == 0 {
             return false;
         }
-        let is_last = || matches!(self.translation_layer.progress(), Progress::Waiting);
+        let is_last = || {
+            matches!(
+                self.translation_layer.next_collection_step(),
+                CollectionStep::AwaitPrograms
+            )
+        };
         let enough = ready >= program_units || self.collection.open_program.is_some() && ready > 0;
         if !(enough || self.has_no_copies_elsewhere() && is_last()) {
             return false;
         }
         let open = match self.collection.open_program.take() {
             Some(open) => Some(open),
-            None if ready > 0 => match self.find_free_die(Writer::Copies) {
+            None if ready > 0 => match self.find_free_die(Writer::MovedData) {
                 None => return false,
                 Some(die) => {
                     self.translation_layer.prefer_die(die);
@@ -277,13 +283,16 @@ impl Flash {
                 continue;
             };
             self.add_copy(program, (copy, placement));
-            if placement.full {
+            if placement.completes_program {
                 self.queue_program(now, program, None);
                 return true;
             }
         }
         self.collection.open_program = Some(program);
-        let is_last = matches!(self.translation_layer.progress(), Progress::Waiting);
+        let is_last = matches!(
+            self.translation_layer.next_collection_step(),
+            CollectionStep::AwaitPrograms
+        );
         if self.copy_count(program) == 0 {
             // All were overwritten meanwhile.
             self.collection.open_program = None;
@@ -294,14 +303,19 @@ impl Flash {
             return false;
         }
         self.collection.open_program = None;
-        let padded = self.translation_layer.pad_writer(Writer::Copies);
+        let padded = self
+            .translation_layer
+            .pad_program_of_writer(Writer::MovedData);
         self.queue_program(now, program, padded);
         true
     }
 
     /// Marks an erase on every die once all copies of the victim are programmed or obsolete.
     pub(super) fn start_due_erases(&mut self, now: Time) {
-        let is_due = matches!(self.translation_layer.progress(), Progress::Erase(_));
+        let is_due = matches!(
+            self.translation_layer.next_collection_step(),
+            CollectionStep::EraseVictim(_)
+        );
         if !is_due || self.collection.dies_to_erase > 0 {
             return;
         }
@@ -333,7 +347,7 @@ impl Flash {
         self.collection.dies_erasing -= 1;
         self.collection.dies_to_erase -= 1;
         if self.collection.dies_to_erase == 0 {
-            self.translation_layer.erased();
+            self.translation_layer.complete_erase();
         }
         // Others may have waited for their turn.
         for die in 0..self.dies.len() as u32 {

@@ -2,7 +2,7 @@
 
 use super::programs::ProgramOrigin;
 use super::*;
-use diskperf_ftl::{Journal, Writer};
+use diskperf_ftl::{JournalWrite, Writer};
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct FlushState {
@@ -13,7 +13,7 @@ pub(super) struct FlushState {
     has_journal_program: bool,
     /// Journal program in progress as the translation layer knows it; only if power cuts are
     /// modelled.
-    begun_journal: Option<Journal>,
+    begun_journal: Option<JournalWrite>,
     /// Number of map changes since the last journal program began.
     map_change_count: u64,
     next_journal_page: u32,
@@ -152,10 +152,10 @@ impl Flash {
     /// the data to be erased.
     fn must_erase_wait(&self) -> bool {
         let waits = || {
-            self.translation_layer.progress() == Progress::Waiting
+            self.translation_layer.next_collection_step() == CollectionStep::AwaitPrograms
                 && self.collection.has_copied_all()
         };
-        self.contents.is_some() && self.translation_layer.unjournalled() > 0 && waits()
+        self.contents.is_some() && self.translation_layer.unjournalled_unit_count() > 0 && waits()
     }
 
     /// Queues a program of journal pages if it is due, and returns whether it did.
@@ -168,9 +168,9 @@ impl Flash {
         let (journal, pages) = (self.specification.journal, self.journal_pages());
         // It does not wait for a die that is free.
         let turn = self.next_die;
-        let free = self.find_free_die(Writer::System);
+        let free = self.find_free_die(Writer::LayerOwn);
         let fewest = || {
-            let left = self.translation_layer.dies_left(Writer::System);
+            let left = self.translation_layer.dies_with_rows_left(Writer::LayerOwn);
             left.min_by_key(|die| self.dies[*die as usize].queued_programs.len())
         };
         let Some(die) = free.or_else(fewest) else {
@@ -187,7 +187,9 @@ impl Flash {
             let placed = self.translation_layer.write_system(page);
             last = Some(placed.expect("a superblock was free for the journal"));
         }
-        let padded = self.translation_layer.pad_writer(Writer::System);
+        let padded = self
+            .translation_layer
+            .pad_program_of_writer(Writer::LayerOwn);
         let flushes = &mut self.flushes;
         flushes.has_journal_program = true;
         flushes.begun_journal = self
@@ -207,7 +209,7 @@ impl Flash {
     pub(super) fn complete_journal_program(&mut self, now: Time, requests: &mut Requests) {
         self.flushes.has_journal_program = false;
         if let Some(journal) = self.flushes.begun_journal.take() {
-            self.translation_layer.journalled(journal);
+            self.translation_layer.complete_journal(journal);
         }
         let mut journalling = std::mem::take(&mut self.flushes.in_journal_program);
         for id in journalling.drain(..) {

@@ -47,7 +47,7 @@ impl MapReads {
         }
         for page in first / PAGE_UNITS..=(first + units - 1) / PAGE_UNITS {
             let logical = first.max(page * PAGE_UNITS);
-            if let Lookup::Miss { written_back } = self.cache.look_up(logical, change) {
+            if let Lookup::Miss { written_back } = self.cache.look_up_entry(logical, change) {
                 self.missing_pages.push(page);
                 self.pages_to_program.extend(written_back);
             }
@@ -126,7 +126,7 @@ impl Flash {
         if !owes || self.blocks_host() {
             return false;
         }
-        let Some(die) = self.find_free_die(Writer::System) else {
+        let Some(die) = self.find_free_die(Writer::LayerOwn) else {
             return false;
         };
         self.translation_layer.prefer_die(die);

@@ -1,13 +1,13 @@
 //! Power cut of a flash drive, and its recovery.
 
 use super::*;
-use diskperf_ftl::Recovered;
+use diskperf_ftl::PowerCutRecovery;
 
 /// Loss and recovery time of a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recovery {
     /// Data that the translation layer lost and pages that it scanned.
-    pub recovered: Recovered,
+    pub recovered: PowerCutRecovery,
     /// Time at which the drive accepts commands again. Dies scan in parallel, one page of each
     /// program, whose spare area holds the logical units and a sequence number.
     pub ready_at: Time,
@@ -27,7 +27,7 @@ impl Flash {
             .is_some_and(|of| of.is_power_protected);
         let contents = self.contents.as_mut().expect("power cuts count");
         contents.lose_power(protected);
-        let recovered = self.translation_layer.power_cut(protected);
+        let recovered = self.translation_layer.recover_from_power_cut(protected);
         self.buffer.lose_power(protected);
         self.forget_all(now);
         let times = &self.specification.times;
@@ -35,7 +35,7 @@ impl Flash {
         let one = self.specification.channel.command_time
             + times.read_time_by_page[0]
             + self.transfer_times_by_pages[page as usize];
-        let scans = recovered.scanned.div_ceil(self.dies.len() as u64);
+        let scans = recovered.scanned_units.div_ceil(self.dies.len() as u64);
         let ready = now + Time(one.0 * scans);
         self.controller_free_at = ready;
         Recovery {
@@ -91,7 +91,10 @@ impl Flash {
 
     /// Marks the physical units of a finished program as durable.
     pub(super) fn note_programmed_units(&mut self, placement: Placement) {
-        let units = self.units_per_program(self.translation_layer.is_cache(placement.superblock));
+        let units = self.units_per_program(
+            self.translation_layer
+                .is_slc_superblock(placement.superblock),
+        );
         if let Some(contents) = &mut self.contents {
             let offset = placement.physical % self.specification.superblock_units();
             contents.mark_programmed(placement.physical - offset % units, units);
@@ -100,13 +103,14 @@ impl Flash {
 
     /// Marks the mapping units of a die's blocks in the victim as erased.
     pub(super) fn note_erase(&mut self, die: u32) {
-        let (Some(contents), Progress::Erase(superblock)) =
-            (&mut self.contents, self.translation_layer.progress())
-        else {
+        let (Some(contents), CollectionStep::EraseVictim(superblock)) = (
+            &mut self.contents,
+            self.translation_layer.next_collection_step(),
+        ) else {
             return;
         };
         let units = self.specification.superblock_units();
-        let cached = self.translation_layer.is_cache(superblock);
+        let cached = self.translation_layer.is_slc_superblock(superblock);
         let of_die = (superblock * units..(superblock + 1) * units)
             .filter(|physical| self.address_map.locate(*physical, cached).die == die);
         of_die.for_each(|physical| contents.erase_unit(physical));

@@ -4,7 +4,7 @@
 use super::super::buffer::BufferedUnit;
 use super::super::die::ArrayWork;
 use super::*;
-use diskperf_ftl::{Copy, Writer};
+use diskperf_ftl::{UnitCopy, Writer};
 
 /// Rows of word lines that a die may run ahead of the slowest die in an open superblock. Parity
 /// spans a row of all dies, and controllers keep the parity of few rows. No vendor states the
@@ -26,7 +26,7 @@ pub(super) struct PageProgram {
     origin: ProgramOrigin,
     die: u32,
     buffered_units: Vec<BufferedUnit>,
-    copies: Vec<(Copy, Placement)>,
+    copies: Vec<(UnitCopy, Placement)>,
     /// Placement of the last mapping unit of the program.
     placement: Option<Placement>,
     /// Start of the data transfer, and start of the array operation.
@@ -43,9 +43,9 @@ impl PageProgram {
 fn index_of_writer(writer: Writer) -> usize {
     match writer {
         Writer::Host(_) => 0,
-        Writer::Copies => 1,
-        Writer::System => 2,
-        Writer::Cache => 3,
+        Writer::MovedData => 1,
+        Writer::LayerOwn => 2,
+        Writer::SlcCache => 3,
     }
 }
 
@@ -86,7 +86,7 @@ impl Flash {
         };
         let least = self
             .translation_layer
-            .dies_left(writer)
+            .dies_with_rows_left(writer)
             .map(|die| used[die as usize])
             .min()?;
         let free = |die: &u32| {
@@ -95,7 +95,7 @@ impl Flash {
         };
         let die = self
             .translation_layer
-            .dies_left(writer)
+            .dies_with_rows_left(writer)
             .filter(free)
             .min_by_key(behind)?;
         self.next_die = (die + 1) % dies;
@@ -117,7 +117,7 @@ impl Flash {
             superblock: 0,
             die: place.die,
             row: place.word_line,
-            full: true,
+            completes_program: true,
         });
         self.queue_program(now, number, None);
         true
@@ -127,7 +127,7 @@ impl Flash {
     /// it did.
     fn assign_host_program(&mut self, now: Time) -> bool {
         let writer = self.translation_layer.next_writer(0);
-        let program_units = self.units_per_program(writer == Writer::Cache);
+        let program_units = self.units_per_program(writer == Writer::SlcCache);
         let through = self.specification.buffer.is_none();
         let waits = self.buffer.waiting_count();
         let enough =
@@ -149,11 +149,11 @@ impl Flash {
             let program = &mut self.programs[number];
             program.buffered_units.push(unit);
             program.placement = Some(placement);
-            if placement.full {
+            if placement.completes_program {
                 break;
             }
         }
-        let padded = self.translation_layer.pad_writer(writer);
+        let padded = self.translation_layer.pad_program_of_writer(writer);
         self.queue_program(now, number, padded);
         true
     }
@@ -171,19 +171,23 @@ impl Flash {
         let program = &mut self.programs[number];
         program.placement = padded.or(program.placement);
         let placement = program.placement.expect("a program of some unit");
-        assert!(placement.full, "a program is whole");
+        assert!(placement.completes_program, "a program is whole");
         assert_eq!(
             placement.die, program.die,
             "the die that was preferred for {:?}",
             program.origin
         );
         let writer = match program.origin {
-            ProgramOrigin::Host if self.translation_layer.is_cache(placement.superblock) => {
-                Writer::Cache
+            ProgramOrigin::Host
+                if self
+                    .translation_layer
+                    .is_slc_superblock(placement.superblock) =>
+            {
+                Writer::SlcCache
             }
             ProgramOrigin::Host => Writer::Host(0),
-            ProgramOrigin::GarbageCollection => Writer::Copies,
-            ProgramOrigin::Journal | ProgramOrigin::MapPage => Writer::System,
+            ProgramOrigin::GarbageCollection => Writer::MovedData,
+            ProgramOrigin::Journal | ProgramOrigin::MapPage => Writer::LayerOwn,
         };
         let (superblock, used) = &mut self.used[index_of_writer(writer)];
         if *superblock != placement.superblock {
@@ -203,9 +207,9 @@ impl Flash {
         self.start_die_work(now, placement.die);
     }
 
-    pub(super) fn add_copy(&mut self, number: u32, (copy, placement): (Copy, Placement)) {
+    pub(super) fn add_copy(&mut self, number: u32, (copy, placement): (UnitCopy, Placement)) {
         if let Some(contents) = &mut self.contents {
-            contents.copy_version(copy.from, placement.physical);
+            contents.copy_version(copy.source_physical, placement.physical);
         }
         let program = &mut self.programs[number];
         program.copies.push((copy, placement));
@@ -242,7 +246,9 @@ impl Flash {
         self.programs[number].load_time = now;
         let placement = self.programs[number].placement.expect("it is placed");
         let page_units = self.specification.geometry.page_units();
-        let cached = self.translation_layer.is_cache(placement.superblock);
+        let cached = self
+            .translation_layer
+            .is_slc_superblock(placement.superblock);
         let pages = self.units_per_program(cached) / page_units;
         let page = self.transfer_times_by_pages[page_units as usize];
         let channel = self.address_map.channel_of_die(die);
@@ -281,7 +287,9 @@ impl Flash {
                 Time(journal.program_time.0 * u64::from(journal.programs_per_flush))
             }
             (ProgramOrigin::MapPage, _) => journal.program_time,
-            (_, Some(cache)) if self.translation_layer.is_cache(superblock) => cache.program_time,
+            (_, Some(cache)) if self.translation_layer.is_slc_superblock(superblock) => {
+                cache.program_time
+            }
             (ProgramOrigin::Host | ProgramOrigin::GarbageCollection, _) => {
                 self.specification.times.program_time
             }
@@ -308,12 +316,12 @@ impl Flash {
             }
         }
         for (copy, placement) in &copies {
-            self.translation_layer.copied(*copy, *placement);
+            self.translation_layer.complete_copy(*copy, *placement);
         }
         match self.specification.writes_in_place {
             true => self.written_in_place_units += units.len() as u64,
             false => {
-                self.translation_layer.programmed(placement);
+                self.translation_layer.complete_program(placement);
                 self.note_programmed_units(placement);
             }
         }

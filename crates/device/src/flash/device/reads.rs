@@ -4,7 +4,7 @@ use super::super::agenda::FlashEvent;
 use super::super::link::TransferDirection;
 use super::super::places::PagePosition;
 use super::*;
-use diskperf_ftl::Copy;
+use diskperf_ftl::UnitCopy;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(super) enum ReadOrigin {
@@ -38,7 +38,7 @@ pub(super) struct ReadOperation {
     /// Number of requested mapping units on the page.
     pub(super) unit_count: u32,
     /// Copies that a read for garbage collection serves.
-    pub(super) copies: Vec<Copy>,
+    pub(super) copies: Vec<UnitCopy>,
     /// Sensing time, and additional time of read retries.
     sense_time: Time,
     retry_time: Time,
@@ -172,7 +172,7 @@ impl Flash {
     fn draw_retry_time(&mut self, sense: Time) -> Time {
         let share = self.specification.retry_share;
         let mut again = Time::ZERO;
-        while share > 0.0 && self.retry_stream.share() < share {
+        while share > 0.0 && self.retry_stream.draw_share() < share {
             again += sense + self.specification.decode_time;
         }
         again

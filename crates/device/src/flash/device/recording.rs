@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::flash::recorder::FlashRecorder;
-use diskperf_spans::{FlashLevels, TracedFlash};
+use diskperf_spans::{FlashLevelSample, TracedFlash};
 
 impl Flash {
     /// Starts to record the drive's work for [`Self::take_recorded`].
@@ -20,18 +20,18 @@ impl Flash {
         // So that the next has a state that it begins with.
         recorder.add_level_sample(now, levels);
         Some(TracedFlash {
-            drive,
-            channels: self.specification.geometry.channel_count,
-            dies: self.specification.geometry.die_count(),
+            drive_index: drive,
+            channel_count: self.specification.geometry.channel_count,
+            die_count: self.specification.geometry.die_count(),
             unit_bytes: UNIT_BYTES,
             buffer_units: self
                 .specification
                 .buffer
                 .map_or(0, |buffer| buffer.unit_count),
-            kept: recorded.intervals,
-            left_out: recorded.omitted_count,
-            complete_from: moment(recorded.complete_since),
-            levels: recorded.level_samples,
+            recorded_periods: recorded.intervals,
+            omitted_period_count: recorded.omitted_count,
+            complete_since: moment(recorded.complete_since),
+            level_samples: recorded.level_samples,
         })
     }
 
@@ -57,10 +57,10 @@ impl Flash {
         }
     }
 
-    fn current_levels(&self, now: Time) -> FlashLevels {
+    fn current_levels(&self, now: Time) -> FlashLevelSample {
         let counted = self.flash_traffic(0);
-        FlashLevels {
-            at: moment(now),
+        FlashLevelSample {
+            sample_time: moment(now),
             buffer_units: self
                 .specification
                 .buffer

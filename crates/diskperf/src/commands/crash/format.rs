@@ -2,7 +2,7 @@
 
 use crate::arguments::CrashArguments;
 use diskperf_laboratory::crash::{CrashReport, Loss, LostRequest, SavingFlush};
-use diskperf_timeline::printable_line;
+use diskperf_timeline::escape_unprintable_line;
 use serde_json::{Value, json};
 
 /// Lines of a check's output that are shown.
@@ -53,7 +53,7 @@ fn saving(saving: &SavingFlush) -> String {
     }
     let before = match (&saving.before_request, &saving.before_mark) {
         (Some(request), _) => format!(" and before request {request}"),
-        (None, Some(mark)) => format!(" and before the mark `{}`", printable_line(mark)),
+        (None, Some(mark)) => format!(" and before the mark `{}`", escape_unprintable_line(mark)),
         (None, None) => String::new(),
     };
     let next = match saving.next_flush {
@@ -81,7 +81,10 @@ fn without_saving(lost: &[LostRequest]) -> &'static str {
 
 fn describe_loss(loss: &Loss) -> Vec<String> {
     let mark = match &loss.mark {
-        Some(mark) => format!("lost `{}`, which was marked durable", printable_line(mark)),
+        Some(mark) => format!(
+            "lost `{}`, which was marked durable",
+            escape_unprintable_line(mark)
+        ),
         None => "the check fails without any mark".to_owned(),
     };
     let mut lines = vec![format!("first loss: at instant {}: {mark}", loss.cut)];
@@ -104,7 +107,7 @@ fn describe_loss(loss: &Loss) -> Vec<String> {
 
 fn shown_output(output: &str) -> impl Iterator<Item = String> {
     let lines = output.lines().take(OUTPUT_LINES_MAX);
-    lines.map(|line| format!("  | {}", printable_line(line)))
+    lines.map(|line| format!("  | {}", escape_unprintable_line(line)))
 }
 
 /// Formats the result as text.

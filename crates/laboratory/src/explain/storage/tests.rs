@@ -3,7 +3,7 @@
 use super::{describe_disagreement, describe_lost_events, find_watched_repetition};
 use diskperf_timeline::block::TimedPart;
 use diskperf_timeline::{
-    BlockTrace, CacheMode, Nanoseconds, ProgramResult, Protocol, Repetition, Statistic,
+    BlockTrace, CacheMode, Nanoseconds, ProgramResult, Protocol, Repetition, SummaryStatistic,
     WorkerMeasure,
 };
 use std::collections::BTreeMap;
@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 /// discarded.
 fn result(elapsed_ms: &[u64]) -> ProgramResult {
     let repetition = |(number, ms): (usize, &u64)| Repetition {
-        discarded: number == 0,
+        is_discarded: number == 0,
         workers: vec![WorkerMeasure {
-            elapsed: Nanoseconds::from_millis(*ms),
+            elapsed_time: Nanoseconds::from_millis(*ms),
             // No event says that it left the processor.
-            cpu: Nanoseconds::from_millis(*ms),
+            cpu_time: Nanoseconds::from_millis(*ms),
             ..WorkerMeasure::default()
         }],
         ..Repetition::default()
@@ -25,17 +25,17 @@ fn result(elapsed_ms: &[u64]) -> ProgramResult {
         program: "read_8192".to_owned(),
         parameters: BTreeMap::new(),
         distinguishing: Vec::new(),
-        row: 0,
-        drives: 1,
-        filesystem: String::new(),
+        table_row: 0,
+        drive_count: 1,
+        filesystem_type: String::new(),
         size_bytes: 8192,
-        cache: CacheMode::Cold,
+        cache_mode: CacheMode::Cold,
         protocol: Protocol {
-            repetitions: elapsed_ms.len() as u32,
-            discarded: 1,
-            statistic: Statistic::Median,
+            repetition_count: elapsed_ms.len() as u32,
+            discarded_count: 1,
+            statistic: SummaryStatistic::Median,
             stop_below_share: None,
-            steady: None,
+            steady_rule: None,
         },
         repetitions: elapsed_ms.iter().enumerate().map(repetition).collect(),
         notes: Vec::new(),
@@ -44,12 +44,12 @@ fn result(elapsed_ms: &[u64]) -> ProgramResult {
 
 fn trace(elapsed_ms: u64, lost_events: u64) -> Option<BlockTrace> {
     Some(BlockTrace {
-        workers: vec![TimedPart {
-            thread: 1,
-            opened: Nanoseconds(5),
-            ended: Nanoseconds(5) + Nanoseconds::from_millis(elapsed_ms),
+        timed_parts: vec![TimedPart {
+            thread_id: 1,
+            started_at: Nanoseconds(5),
+            ended_at: Nanoseconds(5) + Nanoseconds::from_millis(elapsed_ms),
         }],
-        lost_events,
+        lost_event_count: lost_events,
         ..BlockTrace::default()
     })
 }
@@ -61,7 +61,7 @@ fn a_repetition_that_lost_events_is_told_and_not_explained() {
     let elapsed = |traces: &[Option<BlockTrace>]| {
         let found = find_watched_repetition(&result, traces, &[]);
         found.map(|(account, repetition, _)| {
-            assert_eq!(account.elapsed, repetition.elapsed());
+            assert_eq!(account.elapsed, repetition.elapsed_time());
             account.elapsed.0 / 1_000_000
         })
     };
@@ -83,7 +83,7 @@ fn a_repetition_that_lost_events_is_told_and_not_explained() {
         "the discarded one is nobody's"
     );
     for kept in &mut traces[1..] {
-        kept.as_mut().unwrap().lost_events = 1;
+        kept.as_mut().unwrap().lost_event_count = 1;
     }
     assert_eq!(elapsed(&traces), None);
     assert_eq!(elapsed(&[]), None, "nobody listened");
@@ -103,7 +103,7 @@ fn a_repetition_whose_events_are_contradicted_is_told_and_not_explained() {
     );
     let mut contradict = |number: usize, cpu_ms| {
         let worker = &mut result.repetitions[number].workers[0];
-        worker.cpu = Nanoseconds::from_millis(cpu_ms);
+        worker.cpu_time = Nanoseconds::from_millis(cpu_ms);
         (
             elapsed(&result),
             describe_disagreement(&result, &traces).unwrap(),

@@ -1,13 +1,15 @@
 //! Keys that may be varied on real storage. None of them can cause a loss of data.
 
 use diskperf_battery::Program;
-use diskperf_battery::program::nearest;
+use diskperf_battery::program::nearest_name;
 use diskperf_models::LaboratoryError;
 use diskperf_models::tune::over::OverOption;
 use diskperf_system::host::ReadAhead;
 use diskperf_system::host::device::BlockDevice;
 use diskperf_system::host::is_root;
-use diskperf_system::host::queue_settings::{HeldQueue, PutBack, QueueError, QueueKey};
+use diskperf_system::host::queue_settings::{
+    LockedQueue, QueueError, QueueSettingKey, RestoredSetting,
+};
 use diskperf_timeline::Experiment;
 use std::path::Path;
 
@@ -35,11 +37,11 @@ pub(super) enum VariedKey {
     /// Advice to the kernel about the files, by posix_fadvise(2).
     ReadAhead,
     /// Setting of the disk's queue in sysfs.
-    Device(QueueKey),
+    Device(QueueSettingKey),
 }
 
-fn device_path(key: QueueKey) -> String {
-    format!("device.{}", key.name())
+fn device_path(key: QueueSettingKey) -> String {
+    format!("device.{}", key.key_name())
 }
 
 impl VariedKey {
@@ -54,7 +56,7 @@ impl VariedKey {
         if let Some(key) = of_programs.find(|key| PROGRAM_KEYS.contains(key)) {
             return Ok(Self::Program(key.to_owned()));
         }
-        if let Some(key) = QueueKey::ALL
+        if let Some(key) = QueueSettingKey::ALL_KEYS
             .into_iter()
             .find(|key| device_path(*key) == path)
         {
@@ -105,26 +107,27 @@ impl VariedKey {
             Self::Program(path) => {
                 let set = fixed.settings.iter().rfind(|set| set.path == *path);
                 let of_program = || {
-                    let mut program = Program::named(fixed.workload.name()?)?.parameter_values();
+                    let mut program =
+                        Program::from_name(fixed.workload.name()?)?.parameter_values();
                     program.remove(path.strip_prefix("program.")?)
                 };
-                set.map(|set| set.text.clone()).or_else(of_program)
+                set.map(|set| set.value_text.clone()).or_else(of_program)
             }
             Self::Direct => Some("0".to_owned()),
-            Self::ReadAhead => Some(ReadAhead::default().name().to_owned()),
+            Self::ReadAhead => Some(ReadAhead::default().read_ahead_name().to_owned()),
             Self::Device(key) => settings.today_value(*key),
         }
     }
 }
 
 fn unknown_key_error(path: &str) -> LaboratoryError {
-    let device = QueueKey::ALL.map(device_path);
+    let device = QueueSettingKey::ALL_KEYS.map(device_path);
     let allowed: Vec<&str> = PROGRAM_KEYS
         .into_iter()
         .chain([DIRECT_KEY, READ_AHEAD_KEY])
         .chain(device.iter().map(String::as_str))
         .collect();
-    let meant = nearest(path, allowed.iter().copied());
+    let meant = nearest_name(path, allowed.iter().copied());
     LaboratoryError::Request(format!(
         "--over {path}: on real storage only what is safe is varied: {} (the last two with {CHANGE_SETTINGS_OPTION}){}",
         allowed.join(", "),
@@ -134,10 +137,10 @@ fn unknown_key_error(path: &str) -> LaboratoryError {
 
 /// Parses the name of an advice for posix_fadvise.
 pub(super) fn parse_read_ahead(value: &str) -> Result<ReadAhead, LaboratoryError> {
-    let names = ReadAhead::ALL.map(ReadAhead::name);
-    ReadAhead::ALL
+    let names = ReadAhead::ALL_MODES.map(ReadAhead::read_ahead_name);
+    ReadAhead::ALL_MODES
         .into_iter()
-        .find(|one| one.name() == value)
+        .find(|one| one.read_ahead_name() == value)
         .ok_or_else(|| {
             LaboratoryError::Request(format!(
                 "--over {READ_AHEAD_KEY}: `{value}` is none of {}",
@@ -150,7 +153,7 @@ pub(super) fn parse_read_ahead(value: &str) -> Result<ReadAhead, LaboratoryError
 /// whatever the reason.
 #[derive(Debug, Default)]
 pub(super) struct DeviceSettings {
-    held_queue: Option<HeldQueue>,
+    held_queue: Option<LockedQueue>,
     notes: Vec<String>,
 }
 
@@ -175,8 +178,8 @@ impl DeviceSettings {
         };
         let disk = find_disk(target, &keys).map_err(failed)?;
         let (held, left) =
-            HeldQueue::take(&disk, &keys).map_err(|error| failed(error.to_string()))?;
-        let said = |left: PutBack| {
+            LockedQueue::lock_queue(&disk, &keys).map_err(|error| failed(error.to_string()))?;
+        let said = |left: RestoredSetting| {
             format!("{left}: put back first, because a killed search had left it changed")
         };
         Ok(Self {
@@ -190,33 +193,42 @@ impl DeviceSettings {
         &self.notes
     }
 
-    fn today_value(&self, key: QueueKey) -> Option<String> {
-        self.held_queue.as_ref()?.was(key).map(str::to_owned)
+    fn today_value(&self, key: QueueSettingKey) -> Option<String> {
+        self.held_queue
+            .as_ref()?
+            .original_value(key)
+            .map(str::to_owned)
     }
 
-    fn check_value(&self, key: QueueKey, value: &str) -> Result<(), LaboratoryError> {
+    fn check_value(&self, key: QueueSettingKey, value: &str) -> Result<(), LaboratoryError> {
         let Some(held) = &self.held_queue else {
             return Ok(());
         };
         let failed =
             |error| LaboratoryError::Request(format!("--over {}: {error}", device_path(key)));
-        held.queue().check(key, value).map_err(failed)
+        held.request_queue().check_value(key, value).map_err(failed)
     }
 
-    pub(super) fn set_value(&self, key: QueueKey, value: &str) -> Result<(), LaboratoryError> {
+    pub(super) fn set_value(
+        &self,
+        key: QueueSettingKey,
+        value: &str,
+    ) -> Result<(), LaboratoryError> {
         let Some(held) = &self.held_queue else {
             return Ok(());
         };
-        held.queue().set(key, value).map_err(|error| match error {
-            QueueError::Gone { .. } => LaboratoryError::work(error),
-            _ => LaboratoryError::Request(format!("{}={value}: {error}", device_path(key))),
-        })
+        held.request_queue()
+            .set_value(key, value)
+            .map_err(|error| match error {
+                QueueError::QueueGone { .. } => LaboratoryError::work(error),
+                _ => LaboratoryError::Request(format!("{}={value}: {error}", device_path(key))),
+            })
     }
 
     /// Resets all settings to their original values for the next point.
     pub(super) fn restore(&self) -> Result<(), LaboratoryError> {
         match &self.held_queue {
-            Some(held) => held.as_they_were().map_err(LaboratoryError::work),
+            Some(held) => held.restore_and_keep_lock().map_err(LaboratoryError::work),
             None => Ok(()),
         }
     }
@@ -227,19 +239,19 @@ impl DeviceSettings {
         let Some(held) = self.held_queue.take() else {
             return Ok(());
         };
-        held.put_back().map_err(|error| {
+        held.restore_and_unlock().map_err(|error| {
             format!("a setting of the disk could not be put back: {error}; once that is repaired, `sudo diskperf clean` puts it back, and so does a reboot")
         })
     }
 }
 
 /// Returns the single disk whose queue has these settings for the target.
-fn find_disk(target: &Path, keys: &[QueueKey]) -> Result<BlockDevice, String> {
+fn find_disk(target: &Path, keys: &[QueueSettingKey]) -> Result<BlockDevice, String> {
     let mut only: Option<BlockDevice> = None;
     for key in keys {
         let disks = match key {
-            QueueKey::ReadAheadKb => BlockDevice::read_ahead_of(target),
-            QueueKey::Scheduler => BlockDevice::scheduled_for(target),
+            QueueSettingKey::ReadAheadKb => BlockDevice::read_ahead_devices(target),
+            QueueSettingKey::Scheduler => BlockDevice::scheduler_devices(target),
         };
         let disks = disks.map_err(|error| error.to_string())?;
         let [disk] = &disks[..] else {
@@ -249,7 +261,7 @@ fn find_disk(target: &Path, keys: &[QueueKey]) -> Result<BlockDevice, String> {
             ));
         };
         match &only {
-            Some(other) if other.number() != disk.number() => {
+            Some(other) if other.device_number() != disk.device_number() => {
                 return Err(format!(
                     "the kernel reads ahead by the setting of one device and schedules by that of another, {} and {}: vary one of the two",
                     other.path().display(),

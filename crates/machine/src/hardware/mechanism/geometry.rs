@@ -13,7 +13,7 @@ use std::ops::Range;
 
 /// Low-level format of a disk drive. Skews are in slots, the sector positions of a track.
 #[derive(Clone, Debug, Default)]
-pub struct Format {
+pub struct DiskFormat {
     /// Number of cylinders of the drive.
     pub cylinders: u32,
     /// Number of heads, which is the number of tracks of a cylinder.
@@ -21,29 +21,29 @@ pub struct Format {
     /// Size of a sector of the drive, in bytes.
     pub sector_bytes: u32,
     /// Zones in ascending order from cylinder 0; at least one.
-    pub zones: Vec<Zone>,
+    pub zones: Vec<TrackZone>,
     /// Spare slots per track, which hold no data.
-    pub spare_slots: u32,
+    pub spare_slots_per_track: u32,
     /// Interleave: slots from a sector to the next one. 1 means no interleave.
-    pub interleave: u32,
+    pub interleave_step: u32,
     /// Skew of each track relative to the previous track of the cylinder, in slots.
-    pub track_skew: u32,
+    pub track_skew_slots: u32,
     /// Skew of a cylinder's first track relative to the previous track, in slots.
-    pub cylinder_skew: u32,
+    pub cylinder_skew_slots: u32,
     /// Groups of heads with additional skew between the groups, if any.
     pub head_groups: Option<HeadGroups>,
     /// Gap between the last slot of a track and the index, as a share of a revolution.
     pub index_gap_share: f64,
     /// Physical sectors that are skipped by slipping, which reduces the capacity. They count from
     /// the first slot of the first track on, without spare slots.
-    pub slipped: Vec<u64>,
+    pub slipped_sectors: Vec<u64>,
     /// Bad sectors whose data are elsewhere.
-    pub revectored: Vec<Revectored>,
+    pub revectored_extents: Vec<RevectoredExtent>,
 }
 
 /// Zone: cylinders with the same number of sectors per track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Zone {
+pub struct TrackZone {
     /// First cylinder of the zone.
     pub first_cylinder: u32,
     /// Data sectors per track.
@@ -54,37 +54,41 @@ pub struct Zone {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeadGroups {
     /// Heads per group, at least one. The last group has the remaining heads.
-    pub heads: u32,
+    pub heads_per_group: u32,
     /// Additional skew of the first track of a head group, in slots.
-    pub skew: u32,
+    pub skew_slots: u32,
 }
 
 /// Run of bad sectors, and the location of their data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Revectored {
+pub struct RevectoredExtent {
     /// First bad sector of the run.
-    pub from: u64,
-    /// First replacement sector: a physical sector in a [`Format`], or the logical sector with the
-    /// same location in a [`Geometry`].
-    pub to: u64,
+    pub first_bad_sector: u64,
+    /// First replacement sector: a physical sector in a [`DiskFormat`], or the logical sector with the
+    /// same location in a [`DiskGeometry`].
+    pub first_replacement_sector: u64,
     /// Number of sectors in the run of bad sectors.
-    pub sectors: u64,
+    pub sector_count: u64,
 }
 
-impl From<(u64, u64)> for Revectored {
+impl From<(u64, u64)> for RevectoredExtent {
     fn from((from, to): (u64, u64)) -> Self {
         let sectors = 1;
-        Self { from, to, sectors }
+        Self {
+            first_bad_sector: from,
+            first_replacement_sector: to,
+            sector_count: sectors,
+        }
     }
 }
 
-impl Revectored {
+impl RevectoredExtent {
     fn bad_sectors(&self) -> Range<u64> {
-        self.from..self.from + self.sectors
+        self.first_bad_sector..self.first_bad_sector + self.sector_count
     }
 
     fn replacement_sectors(&self) -> Range<u64> {
-        self.to..self.to + self.sectors
+        self.first_replacement_sector..self.first_replacement_sector + self.sector_count
     }
 }
 
@@ -93,13 +97,13 @@ impl Revectored {
 pub enum GeometryError {
     /// Interleave of zero, or larger than the track.
     #[error("an interleave is between 1 and the sectors on a track")]
-    Interleave,
+    InvalidInterleave,
     /// First zone that does not start at the first cylinder.
     #[error("zones start at cylinder 0, ascend, and lie on the drive")]
-    Zones,
+    InvalidZones,
     /// Contradiction in the layout of zones and sectors.
     #[error("{0}")]
-    Layout(LayoutError),
+    InvalidLayout(LayoutError),
     /// Slipped sector beyond the end of the drive.
     #[error("sector {0} is beyond the end of the drive")]
     SlippedBeyondEnd(u64),
@@ -116,13 +120,13 @@ pub enum GeometryError {
 
 impl GeometryError {
     /// Returns the catalogue key whose value is wrong.
-    pub fn key(&self) -> &'static str {
+    pub fn catalogue_key(&self) -> &'static str {
         match self {
-            Self::Interleave => "interleave",
-            Self::Layout(LayoutError::ZoneFull { .. }) | Self::SlippedBeyondEnd(_) => {
+            Self::InvalidInterleave => "interleave",
+            Self::InvalidLayout(LayoutError::ZoneFull { .. }) | Self::SlippedBeyondEnd(_) => {
                 "slipped_sectors"
             }
-            Self::Zones | Self::Layout(_) => "zones",
+            Self::InvalidZones | Self::InvalidLayout(_) => "zones",
             Self::RevectoredBeyondEnd(_)
             | Self::ReplacementConflict(_)
             | Self::RevectoredTwice(_) => "revectored_sectors",
@@ -132,96 +136,102 @@ impl GeometryError {
 
 /// Location of the sectors of a formatted drive.
 #[derive(Clone, Debug)]
-pub struct Geometry {
+pub struct DiskGeometry {
     layout: Layout,
     sector_bytes: u32,
     /// Track formats by first cylinder; at least one.
-    tracks: Vec<Tracks>,
+    zone_tracks: Vec<ZoneTracks>,
     /// Whether each sector of a track is in the slot of its own number, because the format has no
     /// interleave, skew and index gap.
-    is_plain: bool,
+    has_identity_mapping: bool,
     has_index_gap: bool,
     /// Runs of bad sectors, sorted by their first sectors.
-    revectored: Vec<Revectored>,
+    revectored_extents: Vec<RevectoredExtent>,
 }
 
 #[derive(Clone, Debug)]
-struct Tracks {
+struct ZoneTracks {
     first_cylinder: u32,
-    sectors: u32,
-    slots: u32,
+    sectors_per_track: u32,
+    slots_per_track: u32,
     /// Angle of a slot, in units of 2^-64 of a revolution.
-    arc: u64,
+    sector_arc: u64,
     /// Slots from a sector to the next, and sectors per round. None without interleave.
-    interleave: Option<(u32, u32)>,
+    interleave_rounds: Option<(u32, u32)>,
 }
 
-impl Geometry {
+impl DiskGeometry {
     /// Returns the geometry of a format.
     ///
     /// # Errors
     ///
     /// [`GeometryError`] if the format contradicts itself.
-    pub fn new(format: &Format) -> Result<Self, GeometryError> {
-        let slots = |zone: &Zone| zone.sectors_per_track.saturating_add(format.spare_slots);
+    pub fn new(format: &DiskFormat) -> Result<Self, GeometryError> {
+        let slots = |zone: &TrackZone| {
+            zone.sectors_per_track
+                .saturating_add(format.spare_slots_per_track)
+        };
         if format
             .zones
             .first()
             .is_some_and(|zone| zone.first_cylinder > 0)
         {
-            return Err(GeometryError::Zones);
+            return Err(GeometryError::InvalidZones);
         }
-        let beyond = |zone: &Zone| format.interleave > slots(zone);
-        if format.interleave == 0 || format.zones.iter().any(beyond) {
-            return Err(GeometryError::Interleave);
+        let beyond = |zone: &TrackZone| format.interleave_step > slots(zone);
+        if format.interleave_step == 0 || format.zones.iter().any(beyond) {
+            return Err(GeometryError::InvalidInterleave);
         }
-        let mut slipped = format.slipped.clone();
+        let mut slipped = format.slipped_sectors.clone();
         slipped.sort_unstable();
         slipped.dedup();
-        let layout = format.layout(&slipped)?;
+        let layout = format.build_layout(&slipped)?;
         let arcs = RotationAngle::from_revolutions(-format.index_gap_share).0;
         let has_index_gap = arcs > 0;
         let arcs = if has_index_gap { arcs } else { u64::MAX };
-        let tracks = |zone: &Zone| Tracks {
+        let tracks = |zone: &TrackZone| ZoneTracks {
             first_cylinder: zone.first_cylinder,
-            sectors: zone.sectors_per_track,
-            slots: slots(zone),
-            arc: arcs / u64::from(slots(zone)),
-            interleave: match format.interleave {
+            sectors_per_track: zone.sectors_per_track,
+            slots_per_track: slots(zone),
+            sector_arc: arcs / u64::from(slots(zone)),
+            interleave_rounds: match format.interleave_step {
                 1 => None,
                 step => Some((step, sectors_per_round(zone.sectors_per_track, step))),
             },
         };
-        let group_skew = format.head_groups.map_or(0, |groups| groups.skew);
-        let is_skewed = (format.track_skew | format.cylinder_skew | group_skew) != 0;
+        let group_skew = format.head_groups.map_or(0, |groups| groups.skew_slots);
+        let is_skewed = (format.track_skew_slots | format.cylinder_skew_slots | group_skew) != 0;
         let mut geometry = Self {
             sector_bytes: format.sector_bytes,
-            tracks: format.zones.iter().map(tracks).collect(),
-            is_plain: !is_skewed && !has_index_gap && format.interleave == 1,
+            zone_tracks: format.zones.iter().map(tracks).collect(),
+            has_identity_mapping: !is_skewed && !has_index_gap && format.interleave_step == 1,
             has_index_gap,
-            revectored: Vec::new(),
+            revectored_extents: Vec::new(),
             layout,
         };
-        geometry.set_revectored(&format.revectored, &slipped)?;
+        geometry.set_revectored_extents(&format.revectored_extents, &slipped)?;
         Ok(geometry)
     }
 
-    fn set_revectored(
+    fn set_revectored_extents(
         &mut self,
-        runs: &[Revectored],
+        runs: &[RevectoredExtent],
         slipped: &[u64],
     ) -> Result<(), GeometryError> {
-        let end = self.sectors();
+        let end = self.sector_count();
         let slipped_before = |at: u64| slipped.partition_point(|bad| *bad < at);
         let mut moved = Vec::with_capacity(runs.len());
         for run in runs {
             let replacement = run.replacement_sectors();
-            let (before, passed) = (slipped_before(run.to), slipped_before(replacement.end));
+            let (before, passed) = (
+                slipped_before(run.first_replacement_sector),
+                slipped_before(replacement.end),
+            );
             if passed > before {
                 return Err(GeometryError::ReplacementConflict(slipped[before]));
             }
-            let run = Revectored {
-                to: run.to - before as u64,
+            let run = RevectoredExtent {
+                first_replacement_sector: run.first_replacement_sector - before as u64,
                 ..*run
             };
             for sectors in [run.bad_sectors(), run.replacement_sectors()] {
@@ -232,31 +242,33 @@ impl Geometry {
             moved.push(run);
         }
         moved.sort_unstable();
-        let bad: Vec<Range<u64>> = moved.iter().map(Revectored::bad_sectors).collect();
-        let mut replacement: Vec<Range<u64>> =
-            moved.iter().map(Revectored::replacement_sectors).collect();
+        let bad: Vec<Range<u64>> = moved.iter().map(RevectoredExtent::bad_sectors).collect();
+        let mut replacement: Vec<Range<u64>> = moved
+            .iter()
+            .map(RevectoredExtent::replacement_sectors)
+            .collect();
         replacement.sort_unstable_by_key(|sectors| sectors.start);
-        if let Some(shared) = first_overlap(&replacement) {
+        if let Some(shared) = first_overlapping_sector(&replacement) {
             return Err(GeometryError::ReplacementConflict(shared));
         }
-        if let Some(twice) = first_overlap(&bad) {
+        if let Some(twice) = first_overlapping_sector(&bad) {
             return Err(GeometryError::RevectoredTwice(twice));
         }
-        if let Some(shared) = overlap_between(&bad, &replacement) {
+        if let Some(shared) = first_common_sector(&bad, &replacement) {
             return Err(GeometryError::ReplacementConflict(shared));
         }
-        self.revectored = moved;
+        self.revectored_extents = moved;
         Ok(())
     }
 
     /// Returns the first sector of a range that is a replacement for a bad sector, and so cannot
     /// hold data of its own.
     pub fn first_replacement_in(&self, sectors: Range<u64>) -> Option<u64> {
-        let first = |run: &Revectored| {
-            let first = run.to.max(sectors.start);
+        let first = |run: &RevectoredExtent| {
+            let first = run.first_replacement_sector.max(sectors.start);
             (first < run.replacement_sectors().end.min(sectors.end)).then_some(first)
         };
-        self.revectored.iter().filter_map(first).min()
+        self.revectored_extents.iter().filter_map(first).min()
     }
 
     /// Number of cylinders of the drive.
@@ -276,57 +288,61 @@ impl Geometry {
 
     /// Returns the number of data sectors per track of a cylinder.
     pub fn sectors_per_track(&self, cylinder: u32) -> u32 {
-        self.zone_tracks(cylinder).sectors
+        self.zone_tracks_of_cylinder(cylinder).sectors_per_track
     }
 
     /// Returns the number of slots per track of a cylinder, including spare slots.
-    pub fn slots(&self, cylinder: u32) -> u32 {
-        self.zone_tracks(cylinder).slots
+    pub fn slots_per_track(&self, cylinder: u32) -> u32 {
+        self.zone_tracks_of_cylinder(cylinder).slots_per_track
     }
 
     /// Returns the angle of a slot on a cylinder, in units of 2^-64 of a revolution.
     #[inline]
-    pub(super) fn arc(&self, cylinder: u32) -> u64 {
-        self.zone_tracks(cylinder).arc
+    pub(super) fn sector_arc(&self, cylinder: u32) -> u64 {
+        self.zone_tracks_of_cylinder(cylinder).sector_arc
     }
 
     /// Minimum number of slots per track over all zones.
-    pub fn slots_min(&self) -> u32 {
-        let slots = self.tracks.iter().map(|tracks| tracks.slots);
+    pub fn slots_per_track_min(&self) -> u32 {
+        let slots = self.zone_tracks.iter().map(|tracks| tracks.slots_per_track);
         slots.min().expect("a drive has a zone")
     }
 
     /// Returns the number of a cylinder's first sector, under the assumption that no sector before
     /// it is bad.
     pub fn first_sector(&self, cylinder: u32) -> u64 {
-        let ends_at = self.tracks.iter().skip(1).map(|next| next.first_cylinder);
+        let ends_at = self
+            .zone_tracks
+            .iter()
+            .skip(1)
+            .map(|next| next.first_cylinder);
         let ends_at = ends_at.chain([u32::MAX]);
-        let per_head = self.tracks.iter().zip(ends_at).map(|(tracks, end)| {
+        let per_head = self.zone_tracks.iter().zip(ends_at).map(|(tracks, end)| {
             let cylinders = end.min(cylinder).saturating_sub(tracks.first_cylinder);
-            u64::from(cylinders) * u64::from(tracks.sectors)
+            u64::from(cylinders) * u64::from(tracks.sectors_per_track)
         });
         per_head.sum::<u64>() * u64::from(self.heads())
     }
 
     /// Number of logical sectors of the drive.
-    pub fn sectors(&self) -> u64 {
+    pub fn sector_count(&self) -> u64 {
         self.layout.sectors()
     }
 
     /// Capacity of the drive, in bytes.
     pub fn capacity_bytes(&self) -> u64 {
-        self.sectors() * u64::from(self.sector_bytes)
+        self.sector_count() * u64::from(self.sector_bytes)
     }
 
     #[inline]
-    fn zone_tracks(&self, cylinder: u32) -> &Tracks {
-        if let [tracks] = &self.tracks[..] {
+    fn zone_tracks_of_cylinder(&self, cylinder: u32) -> &ZoneTracks {
+        if let [tracks] = &self.zone_tracks[..] {
             return tracks;
         }
         let after = self
-            .tracks
+            .zone_tracks
             .partition_point(|tracks| tracks.first_cylinder <= cylinder);
-        &self.tracks[after - 1]
+        &self.zone_tracks[after - 1]
     }
 
     /// Returns the location of a logical sector. The sector number of the location is that of its
@@ -336,8 +352,8 @@ impl Geometry {
     ///
     /// If the sector is not on the drive.
     #[inline]
-    pub fn locate(&self, sector: u64) -> SectorPosition {
-        self.run(sector).position
+    pub fn locate_sector(&self, sector: u64) -> SectorPosition {
+        self.run_from_sector(sector).position
     }
 
     /// Returns the location of a logical sector, and the number of sectors in consecutive slots
@@ -347,62 +363,67 @@ impl Geometry {
     ///
     /// If the sector is not on the drive.
     #[inline]
-    pub fn run(&self, sector: u64) -> SectorRun {
-        let run = match self.revectored.is_empty() {
+    pub fn run_from_sector(&self, sector: u64) -> SectorRun {
+        let run = match self.revectored_extents.is_empty() {
             true => self.layout.run_at(sector),
             false => self.run_around_defects(sector),
         };
-        match self.is_plain {
+        match self.has_identity_mapping {
             true => run,
-            false => self.apply_format(run),
+            false => self.apply_format_to_run(run),
         }
     }
 
     fn run_around_defects(&self, sector: u64) -> SectorRun {
-        let next = self.revectored.partition_point(|run| run.from <= sector);
-        let before = next.checked_sub(1).map(|run| self.revectored[run]);
+        let next = self
+            .revectored_extents
+            .partition_point(|run| run.first_bad_sector <= sector);
+        let before = next.checked_sub(1).map(|run| self.revectored_extents[run]);
         if let Some(moved) = before.filter(|run| run.bad_sectors().contains(&sector)) {
-            let replacement = self.layout.run_at(moved.to + (sector - moved.from));
+            let replacement = self
+                .layout
+                .run_at(moved.first_replacement_sector + (sector - moved.first_bad_sector));
             return SectorRun {
                 sector_count: 1,
                 ..replacement
             };
         }
         let mut run = self.layout.run_at(sector);
-        if let Some(next) = self.revectored.get(next) {
-            run.sector_count = (next.from - sector).min(u64::from(run.sector_count)) as u32;
+        if let Some(next) = self.revectored_extents.get(next) {
+            run.sector_count =
+                (next.first_bad_sector - sector).min(u64::from(run.sector_count)) as u32;
         }
         run
     }
 
     /// Converts a run of sectors from the plain layout to the slots of the format.
-    fn apply_format(&self, run: SectorRun) -> SectorRun {
+    fn apply_format_to_run(&self, run: SectorRun) -> SectorRun {
         let SectorRun {
             position: place,
             sector_count: mut sectors,
             ..
         } = run;
-        let tracks = self.zone_tracks(place.cylinder);
+        let tracks = self.zone_tracks_of_cylinder(place.cylinder);
         let track =
             place.start_angle - RotationAngle(place.sector_angle).times(u64::from(place.sector));
         let mut on_track = place.sector;
-        if let Some(interleave) = tracks.interleave {
+        if let Some(interleave) = tracks.interleave_rounds {
             (on_track, sectors) = (
-                interleaved_slot(place.sector, tracks.sectors, interleave),
+                slot_with_interleave(place.sector, tracks.sectors_per_track, interleave),
                 1,
             );
         }
         // Skews turn tracks by whole slots, up to the rounding of a share.
         let turned = (track + RotationAngle(place.sector_angle / 2)).0 / place.sector_angle;
-        let slot = (turned as u32 + on_track) % tracks.slots;
+        let slot = (turned as u32 + on_track) % tracks.slots_per_track;
         if self.has_index_gap {
             // A run ends at the index: behind the last slot is the gap.
-            sectors = sectors.min(tracks.slots - slot);
+            sectors = sectors.min(tracks.slots_per_track - slot);
         }
         let place = SectorPosition {
             sector: slot,
-            start_angle: RotationAngle(tracks.arc * u64::from(slot)),
-            sector_angle: tracks.arc,
+            start_angle: RotationAngle(tracks.sector_arc * u64::from(slot)),
+            sector_angle: tracks.sector_arc,
             ..place
         };
         SectorRun {
@@ -413,40 +434,40 @@ impl Geometry {
     }
 }
 
-impl Format {
+impl DiskFormat {
     /// Returns the format of a drive with a single sector, as a substitute for a format that
     /// contradicts itself.
-    pub(crate) fn one_sector() -> Self {
+    pub(crate) fn new_single_sector() -> Self {
         Self {
             cylinders: 1,
             heads: 1,
             sector_bytes: 512,
-            zones: vec![Zone {
+            zones: vec![TrackZone {
                 first_cylinder: 0,
                 sectors_per_track: 1,
             }],
-            interleave: 1,
+            interleave_step: 1,
             ..Self::default()
         }
     }
 
     /// Returns the layout of the slots with the given slipped sectors, without interleave and index
     /// gap.
-    fn layout(&self, slipped: &[u64]) -> Result<Layout, GeometryError> {
+    fn build_layout(&self, slipped: &[u64]) -> Result<Layout, GeometryError> {
         let heads = u64::from(self.heads);
         let groups = self.head_groups.unwrap_or(HeadGroups {
-            heads: self.heads,
-            skew: 0,
+            heads_per_group: self.heads,
+            skew_slots: 0,
         });
-        let changes = heads.saturating_sub(1) / u64::from(groups.heads.max(1));
-        let per_cylinder = u64::from(self.track_skew) * heads.saturating_sub(1)
-            + u64::from(self.cylinder_skew)
-            + u64::from(groups.skew) * changes;
+        let changes = heads.saturating_sub(1) / u64::from(groups.heads_per_group.max(1));
+        let per_cylinder = u64::from(self.track_skew_slots) * heads.saturating_sub(1)
+            + u64::from(self.cylinder_skew_slots)
+            + u64::from(groups.skew_slots) * changes;
         let ends_at = self.zones.iter().skip(1).map(|next| next.first_cylinder);
         let mut zones = Vec::with_capacity(self.zones.len());
         let (mut slips, mut first) = (slipped, 0);
         for (zone, end) in self.zones.iter().zip(ends_at.chain([self.cylinders])) {
-            let slots = u64::from(zone.sectors_per_track) + u64::from(self.spare_slots);
+            let slots = u64::from(zone.sectors_per_track) + u64::from(self.spare_slots_per_track);
             let rev = |slots_turned: u64| (slots_turned % slots.max(1)) as f64 / slots as f64;
             let cylinders = u64::from(end.saturating_sub(zone.first_cylinder));
             let next = first + cylinders * heads * u64::from(zone.sectors_per_track);
@@ -455,13 +476,13 @@ impl Format {
                 first_cylinder: zone.first_cylinder,
                 last_cylinder: end.saturating_sub(1),
                 sectors_per_track: zone.sectors_per_track,
-                unused_sectors_per_track: self.spare_slots,
+                unused_sectors_per_track: self.spare_slots_per_track,
                 origin_rev: rev(per_cylinder * u64::from(zone.first_cylinder)),
-                track_skew_rev: rev(u64::from(self.track_skew)),
-                cylinder_skew_rev: rev(u64::from(self.cylinder_skew)),
+                track_skew_rev: rev(u64::from(self.track_skew_slots)),
+                cylinder_skew_rev: rev(u64::from(self.cylinder_skew_slots)),
                 head_groups: Some(LayoutHeadGroups {
-                    heads_per_group: groups.heads,
-                    skew_rev: rev(u64::from(groups.skew)),
+                    heads_per_group: groups.heads_per_group,
+                    skew_rev: rev(u64::from(groups.skew_slots)),
                 }),
                 slipped_sectors: slips[..of_zone].iter().map(|slip| slip - first).collect(),
                 ..ZoneSpecification::default()
@@ -480,13 +501,13 @@ impl Format {
             extents: Vec::new(),
             sector_count: None,
         };
-        Layout::new(&specification).map_err(GeometryError::Layout)
+        Layout::new(&specification).map_err(GeometryError::InvalidLayout)
     }
 }
 
 /// Returns the slot of a sector with interleave. As in a formatter, each sector is `step` slots
 /// after the previous one. When the steps lead back to the first slot, the next free slot follows.
-fn interleaved_slot(sector: u32, sectors: u32, (step, per_round): (u32, u32)) -> u32 {
+fn slot_with_interleave(sector: u32, sectors: u32, (step, per_round): (u32, u32)) -> u32 {
     let steps = u64::from(sector % per_round) * u64::from(step);
     (steps % u64::from(sectors)) as u32 + sector / per_round
 }
@@ -501,7 +522,7 @@ fn sectors_per_round(sectors: u32, step: u32) -> u32 {
 }
 
 /// Returns the first sector that two ranges of an ascending list share, if any.
-fn first_overlap(ascending: &[Range<u64>]) -> Option<u64> {
+fn first_overlapping_sector(ascending: &[Range<u64>]) -> Option<u64> {
     let mut pairs = ascending.windows(2);
     let shared = pairs.find(|pair| pair[0].end > pair[1].start);
     shared.map(|pair| pair[1].start)
@@ -509,7 +530,7 @@ fn first_overlap(ascending: &[Range<u64>]) -> Option<u64> {
 
 /// Returns a sector that is in both lists of ranges, if any. The first list is ascending and
 /// without overlaps.
-fn overlap_between(ascending: &[Range<u64>], others: &[Range<u64>]) -> Option<u64> {
+fn first_common_sector(ascending: &[Range<u64>], others: &[Range<u64>]) -> Option<u64> {
     others.iter().find_map(|other| {
         let before = ascending.partition_point(|one| one.start < other.end);
         let last = &ascending[before.checked_sub(1)?];

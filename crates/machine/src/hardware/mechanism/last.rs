@@ -8,7 +8,8 @@ use diskperf_timeline::Stage;
 
 impl CommandedTransfer {
     fn crosses_tracks(&self) -> bool {
-        self.times.is_some_and(|(times, _)| times.crosses_tracks())
+        self.computed_times
+            .is_some_and(|(times, _)| times.crosses_tracks())
     }
 }
 
@@ -29,40 +30,44 @@ impl Mechanism {
     ///
     /// If there was no transfer.
     pub fn sector_end_times_after(&mut self, first: u32) -> Vec<Time> {
-        let last = self.last.expect("a transfer was commanded");
+        let last = self
+            .last_commanded_transfer
+            .expect("a transfer was commanded");
         let after = (self.cylinder, self.head);
-        let mut end_times = Vec::with_capacity(last.count.saturating_sub(first) as usize);
-        self.evaluate_after(last, first, &mut end_times);
+        let mut end_times =
+            Vec::with_capacity(last.transfer_sectors.saturating_sub(first) as usize);
+        self.evaluate_sectors_after(last, first, &mut end_times);
         (self.cylinder, self.head) = after;
         end_times
     }
 
     /// Evaluates a transfer from its last run on, or from its start if the sectors from `first` on
     /// begin before that run. Adds the time when each of these sectors has passed to `end_times`.
-    pub(super) fn evaluate_after(
+    pub(super) fn evaluate_sectors_after(
         &mut self,
         transfer: CommandedTransfer,
         first: u32,
         end_times: &mut Vec<Time>,
     ) -> (TransferTimes, TransferRun) {
-        let run = transfer.times.map(|(_, run)| run);
-        let run =
-            run.filter(|run| run.sectors_before <= first && run.sectors_before < transfer.count);
+        let run = transfer.computed_times.map(|(_, run)| run);
+        let run = run.filter(|run| {
+            run.sectors_before <= first && run.sectors_before < transfer.transfer_sectors
+        });
         let mut before = run.map_or(0, |run| run.sectors_before);
         let note = |leg: TransferLeg<'_>| {
-            let TransferLeg::Run { run, sectors } = leg else {
+            let TransferLeg::SectorRun { run, sectors } = leg else {
                 return;
             };
             let wanted = first.saturating_sub(before).min(sectors) + 1..=sectors;
-            end_times.extend(wanted.map(|count| run.starts_at + run.passing_time(count)));
+            end_times.extend(wanted.map(|count| run.run_start + run.passing_time(count)));
             before += sectors;
         };
-        let sectors = (transfer.sector, transfer.count);
+        let sectors = (transfer.sector, transfer.transfer_sectors);
         match run {
-            Some(run) => self.compute_transfer_from(run, sectors, transfer.write, note),
+            Some(run) => self.compute_transfer_from(run, sectors, transfer.is_write, note),
             None => {
                 (self.cylinder, self.head) = (transfer.cylinder, transfer.head);
-                self.compute_transfer(transfer.commanded_at, sectors, transfer.write, note)
+                self.compute_transfer(transfer.commanded_time, sectors, transfer.is_write, note)
             }
         }
     }
@@ -70,32 +75,35 @@ impl Mechanism {
     /// Passes each stage of the last transfer from its first sector on to `visit`, with its end, as
     /// if nothing interrupts the transfer. Only stages that end after `from` are certain to be
     /// included. A transfer within a track has no stages to report.
-    pub fn for_each_stage(&mut self, from: Time, mut visit: impl FnMut(Stage, Time)) {
-        let Some(last) = self.last.filter(CommandedTransfer::crosses_tracks) else {
+    pub fn for_each_transfer_stage(&mut self, from: Time, mut visit: impl FnMut(Stage, Time)) {
+        let Some(last) = self
+            .last_commanded_transfer
+            .filter(CommandedTransfer::crosses_tracks)
+        else {
             return;
         };
         let (after, turned) = ((self.cylinder, self.head), self.spindle);
         (self.cylinder, self.head) = (last.cylinder, last.head);
-        let all = (last.sector, last.count);
+        let all = (last.sector, last.transfer_sectors);
         let mut reached = None;
         let visit = |leg: TransferLeg<'_>| match leg {
-            TransferLeg::Run { run, sectors } => {
-                if run.starts_at <= from {
+            TransferLeg::SectorRun { run, sectors } => {
+                if run.run_start <= from {
                     reached = Some(*run);
                 }
                 visit(
                     Stage::MediaTransfer,
-                    run.starts_at + run.passing_time(sectors),
+                    run.run_start + run.passing_time(sectors),
                 );
             }
-            TransferLeg::Between {
+            TransferLeg::TrackSwitch {
                 starts_at,
                 arm,
                 wait,
                 same_track,
             } => {
                 let mut at = starts_at;
-                for (stage, span) in arm.stages() {
+                for (stage, span) in arm.stage_times() {
                     at += span;
                     visit(stage, at);
                 }
@@ -107,18 +115,18 @@ impl Mechanism {
             }
         };
         let reported_run = self.reported_run.filter(|reported_run| {
-            (reported_run.0, reported_run.1) == (last.commanded_at, last.sector)
+            (reported_run.0, reported_run.1) == (last.commanded_time, last.sector)
         });
         let runs = [
-            last.times.map(|(_, run)| run),
+            last.computed_times.map(|(_, run)| run),
             reported_run.map(|reported_run| reported_run.2),
         ];
-        let known = runs.into_iter().flatten().find(|run| run.starts_at <= from);
+        let known = runs.into_iter().flatten().find(|run| run.run_start <= from);
         match known {
-            Some(run) => self.compute_transfer_from(run, all, last.write, visit),
-            None => self.compute_transfer(last.commanded_at, all, last.write, visit),
+            Some(run) => self.compute_transfer_from(run, all, last.is_write, visit),
+            None => self.compute_transfer(last.commanded_time, all, last.is_write, visit),
         };
-        let reached = reached.map(|run| (last.commanded_at, last.sector, run));
+        let reached = reached.map(|run| (last.commanded_time, last.sector, run));
         self.reported_run = reached.or(self.reported_run);
         (self.cylinder, self.head) = after;
         self.spindle = turned;
@@ -133,15 +141,14 @@ impl Mechanism {
     ) -> TransferTimes {
         (self.cylinder, self.head) = (transfer.cylinder, transfer.head);
         let all = (transfer.sector, count);
-        self.compute_transfer(transfer.commanded_at, all, transfer.write, |_| ())
+        self.compute_transfer(transfer.commanded_time, all, transfer.is_write, |_| ())
             .0
     }
 
-    /// Returns the times of a whole transfer, from its command to its last sector.
     pub(super) fn evaluate_all_sectors(&mut self, transfer: CommandedTransfer) -> TransferTimes {
-        match transfer.times {
+        match transfer.computed_times {
             Some((times, _)) => times,
-            None => self.evaluate_first_sectors(transfer, transfer.count),
+            None => self.evaluate_first_sectors(transfer, transfer.transfer_sectors),
         }
     }
 
@@ -151,10 +158,12 @@ impl Mechanism {
     /// # Panics
     ///
     /// If no transfer is in progress.
-    pub fn cut_short(&mut self, now: Time) {
-        let last = self.last.expect("a transfer is under way");
+    pub fn truncate_last_transfer(&mut self, now: Time) {
+        let last = self
+            .last_commanded_transfer
+            .expect("a transfer is under way");
         assert!(
-            now <= last.ends_at,
+            now <= last.transfer_end,
             "a transfer that has ended was cut short"
         );
         let end_times = self.sector_end_times();
@@ -162,20 +171,22 @@ impl Mechanism {
         // One has passed in any case.
         let done = end_times.partition_point(|passes| *passes <= now).max(1) as u32;
         let passed = self.evaluate_first_sectors(last, done);
-        all.unbook(&mut self.busy);
-        passed.book(&mut self.busy);
+        all.subtract_from_busy(&mut self.busy_times);
+        passed.add_to_busy(&mut self.busy_times);
         // What passed of the sector after them, or of the way to it.
-        let more = now.0.saturating_sub((last.commanded_at + passed.total()).0);
-        let slot = self.slots_time(self.cylinder, 1);
+        let more = now
+            .0
+            .saturating_sub((last.commanded_time + passed.total_time()).0);
+        let slot = self.time_of_slots(self.cylinder, 1);
         if more <= slot.0 {
-            self.busy.transfer_time += Time(more);
+            self.busy_times.transfer_time += Time(more);
         } else {
-            self.busy.rotational_latency_time += Time(more);
+            self.busy_times.rotational_latency_time += Time(more);
         }
-        self.busy.transferred_bytes -= self.bytes(last.count - done);
-        self.last_operation_time = now - last.commanded_at;
-        self.last = Some(CommandedTransfer {
-            ends_at: now,
+        self.busy_times.transferred_bytes -= self.bytes_of_sectors(last.transfer_sectors - done);
+        self.last_operation_duration = now - last.commanded_time;
+        self.last_commanded_transfer = Some(CommandedTransfer {
+            transfer_end: now,
             ..last
         });
     }

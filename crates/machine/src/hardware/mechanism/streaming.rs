@@ -9,16 +9,16 @@ use diskperf_sim::Time;
 #[derive(Clone, Debug)]
 pub struct TrackRead {
     /// Arm movement to the track of a full-track read.
-    pub to_track: ArmMove,
+    pub move_to_track: ArmMove,
     /// Start of the first sector of a full-track read.
-    pub starts_at: Time,
+    pub read_start: Time,
     /// Sectors of the track with the time when each has passed, in the order of passing.
-    pub sectors: Vec<(u64, Time)>,
+    pub sector_end_times: Vec<(u64, Time)>,
 }
 
 /// Time after the start of a sector in which a controller that accepts any sector of a track can
 /// still catch it. The header is preceded by a preamble of some bytes.
-const PREAMBLE: Time = Time(1_000);
+const TRACK_READ_PREAMBLE: Time = Time(1_000);
 
 impl Mechanism {
     /// Extends the transfer in progress to `count` sectors in all. Returns the time when each new
@@ -28,19 +28,26 @@ impl Mechanism {
     ///
     /// If there was no transfer.
     pub fn extend_transfer(&mut self, count: u32) -> Vec<Time> {
-        let last = self.last.expect("a transfer was commanded");
+        let last = self
+            .last_commanded_transfer
+            .expect("a transfer was commanded");
         let old = self.evaluate_all_sectors(last);
-        let longer = CommandedTransfer { count, ..last };
-        let mut end_times = Vec::with_capacity(count.saturating_sub(last.count) as usize);
-        let (new, run) = self.evaluate_after(longer, last.count, &mut end_times);
-        old.unbook(&mut self.busy);
-        new.book(&mut self.busy);
-        self.busy.transferred_bytes =
-            self.busy.transferred_bytes + self.bytes(count) - self.bytes(last.count);
-        self.last_operation_time = new.total();
-        self.last = Some(CommandedTransfer {
-            ends_at: last.commanded_at + new.total(),
-            times: Some((new, run)),
+        let longer = CommandedTransfer {
+            transfer_sectors: count,
+            ..last
+        };
+        let mut end_times =
+            Vec::with_capacity(count.saturating_sub(last.transfer_sectors) as usize);
+        let (new, run) = self.evaluate_sectors_after(longer, last.transfer_sectors, &mut end_times);
+        old.subtract_from_busy(&mut self.busy_times);
+        new.add_to_busy(&mut self.busy_times);
+        self.busy_times.transferred_bytes = self.busy_times.transferred_bytes
+            + self.bytes_of_sectors(count)
+            - self.bytes_of_sectors(last.transfer_sectors);
+        self.last_operation_duration = new.total_time();
+        self.last_commanded_transfer = Some(CommandedTransfer {
+            transfer_end: last.commanded_time + new.total_time(),
+            computed_times: Some((new, run)),
             ..longer
         });
         end_times
@@ -48,10 +55,10 @@ impl Mechanism {
 
     /// Reads the whole track of a sector, starting with the first sector that passes.
     pub fn read_track(&mut self, now: Time, sector: u64) -> TrackRead {
-        let place = self.mechanics.geometry.locate(sector);
-        let to_track = self.arm_move_to(place.cylinder, place.head, false);
-        let arrived = now + to_track.total();
-        let from = Time(arrived.0.saturating_sub(PREAMBLE.0));
+        let place = self.mechanics.geometry.locate_sector(sector);
+        let to_track = self.arm_move_to_track(place.cylinder, place.head, false);
+        let arrived = now + to_track.total_time();
+        let from = Time(arrived.0.saturating_sub(TRACK_READ_PREAMBLE.0));
         let mut sectors = Vec::with_capacity(place.sectors_per_track as usize);
         let mut starts_at = Time(u64::MAX);
         self.for_each_track_sector(sector, |sector, place, step| {
@@ -65,26 +72,26 @@ impl Mechanism {
         let ends_at = sectors.last().map_or(arrived, |(_, passes)| *passes);
         self.cylinder = place.cylinder;
         self.head = place.head;
-        self.busy.positioning_time += to_track.total();
-        self.busy.rotational_latency_time += starts_at - arrived;
-        self.busy.transfer_time += ends_at - starts_at;
-        self.busy.transferred_bytes += self.bytes(sectors.len() as u32);
-        self.busy.transfer_count += 1;
-        self.last_operation_time = ends_at - now;
-        self.last = Some(CommandedTransfer {
-            commanded_at: now,
+        self.busy_times.positioning_time += to_track.total_time();
+        self.busy_times.rotational_latency_time += starts_at - arrived;
+        self.busy_times.transfer_time += ends_at - starts_at;
+        self.busy_times.transferred_bytes += self.bytes_of_sectors(sectors.len() as u32);
+        self.busy_times.transfer_count += 1;
+        self.last_operation_duration = ends_at - now;
+        self.last_commanded_transfer = Some(CommandedTransfer {
+            commanded_time: now,
             sector,
-            count: sectors.len() as u32,
-            write: false,
+            transfer_sectors: sectors.len() as u32,
+            is_write: false,
             cylinder: place.cylinder,
             head: place.head,
-            ends_at,
-            times: None,
+            transfer_end: ends_at,
+            computed_times: None,
         });
         TrackRead {
-            to_track,
-            starts_at,
-            sectors,
+            move_to_track: to_track,
+            read_start: starts_at,
+            sector_end_times: sectors,
         }
     }
 
@@ -92,15 +99,15 @@ impl Mechanism {
     /// number, the location of its run, and its distance from the start of the run in slots.
     fn for_each_track_sector(&self, sector: u64, mut visit: impl FnMut(u64, &SectorPosition, u32)) {
         let geometry = &self.mechanics.geometry;
-        let track = geometry.locate(sector);
+        let track = geometry.locate_sector(sector);
         let on_track = |place: &SectorPosition| place.is_on_same_track(&track);
         let before = (0..sector).rev();
         let mut next = before
-            .take_while(|sector| on_track(&geometry.locate(*sector)))
+            .take_while(|sector| on_track(&geometry.locate_sector(*sector)))
             .last()
             .unwrap_or(sector);
-        while next < geometry.sectors() {
-            let run = geometry.run(next);
+        while next < geometry.sector_count() {
+            let run = geometry.run_from_sector(next);
             if !on_track(&run.position) {
                 return;
             }

@@ -1,28 +1,28 @@
 //! Allocation of blocks, fragments and inodes over all cylinder groups: the order in which groups
 //! are tried, the free-space reserve, and the change in one group.
 
-use super::FileSystem;
+use super::FastFileSystem;
 use super::inode::{InodeKind, InodeNumber};
-use super::superblock::{Fragment, Group};
+use super::superblock::{FragmentAddress, GroupIndex};
 use std::fmt;
 
 /// Error of an allocation on a full file system, or on one with only the reserve left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NoSpace;
+pub struct NoSpaceLeft;
 
-impl fmt::Display for NoSpace {
+impl fmt::Display for NoSpaceLeft {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("no space left on the file system")
     }
 }
 
-impl std::error::Error for NoSpace {}
+impl std::error::Error for NoSpaceLeft {}
 
 /// Cylinder group to try in an allocation, and whether the preferred address applies to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Candidate {
+pub struct GroupCandidate {
     /// Cylinder group to try in the allocation.
-    pub group: Group,
+    pub group: GroupIndex,
     /// Whether the allocation looks for the preferred address in this group. Only the first group
     /// does; a group reached by rehashing allocates from its rotor.
     pub is_preferred: bool,
@@ -37,18 +37,18 @@ pub struct Candidate {
 pub struct AllocationSearch {
     group_count: u32,
     first_group: u32,
-    stage: SearchStage,
+    search_stage: SearchStage,
 }
 
 #[derive(Debug, Clone)]
 enum SearchStage {
-    Preferred,
-    Rehash { last: u32, step: u32 },
-    Linear { tried: u32 },
+    PreferredGroup,
+    QuadraticRehash { last: u32, step: u32 },
+    LinearSearch { tried: u32 },
 }
 
 impl AllocationSearch {
-    pub(super) fn new(groups: u32, first: Group) -> Self {
+    pub(super) fn new(groups: u32, first: GroupIndex) -> Self {
         assert!(
             first.0 < groups,
             "the search starts in a group of the file system"
@@ -56,36 +56,36 @@ impl AllocationSearch {
         Self {
             group_count: groups,
             first_group: first.0,
-            stage: SearchStage::Preferred,
+            search_stage: SearchStage::PreferredGroup,
         }
     }
 }
 
 impl Iterator for AllocationSearch {
-    type Item = Candidate;
+    type Item = GroupCandidate;
 
-    fn next(&mut self) -> Option<Candidate> {
+    fn next(&mut self) -> Option<GroupCandidate> {
         let rehashed = |group| {
-            Some(Candidate {
-                group: Group(group),
+            Some(GroupCandidate {
+                group: GroupIndex(group),
                 is_preferred: false,
             })
         };
         loop {
-            match self.stage {
-                SearchStage::Preferred => {
-                    self.stage = SearchStage::Rehash {
+            match self.search_stage {
+                SearchStage::PreferredGroup => {
+                    self.search_stage = SearchStage::QuadraticRehash {
                         last: self.first_group,
                         step: 1,
                     };
-                    return Some(Candidate {
-                        group: Group(self.first_group),
+                    return Some(GroupCandidate {
+                        group: GroupIndex(self.first_group),
                         is_preferred: true,
                     });
                 }
-                SearchStage::Rehash { last, step } if step < self.group_count => {
+                SearchStage::QuadraticRehash { last, step } if step < self.group_count => {
                     let group = (last + step) % self.group_count;
-                    self.stage = SearchStage::Rehash {
+                    self.search_stage = SearchStage::QuadraticRehash {
                         last: group,
                         step: step * 2,
                     };
@@ -93,18 +93,20 @@ impl Iterator for AllocationSearch {
                 }
                 // The first was tried, and the one after it is always the
                 // first of the rehash.
-                SearchStage::Rehash { .. } => self.stage = SearchStage::Linear { tried: 2 },
-                SearchStage::Linear { tried } if tried < self.group_count => {
-                    self.stage = SearchStage::Linear { tried: tried + 1 };
+                SearchStage::QuadraticRehash { .. } => {
+                    self.search_stage = SearchStage::LinearSearch { tried: 2 }
+                }
+                SearchStage::LinearSearch { tried } if tried < self.group_count => {
+                    self.search_stage = SearchStage::LinearSearch { tried: tried + 1 };
                     return rehashed((self.first_group + tried) % self.group_count);
                 }
-                SearchStage::Linear { .. } => return None,
+                SearchStage::LinearSearch { .. } => return None,
             }
         }
     }
 }
 
-impl FileSystem {
+impl FastFileSystem {
     /// Returns the free fragments that a user other than the super-user may still allocate. The
     /// number is zero or negative when only the reserve is left.
     #[must_use]
@@ -112,8 +114,8 @@ impl FileSystem {
         let per_block = i64::from(self.superblock.fragments_per_block());
         let percent = i64::from(self.superblock.parameters().minfree_percent);
         let reserve = i64::from(self.superblock.data_fragments) * percent / 100;
-        i64::from(self.total_summary.free_blocks) * per_block
-            + i64::from(self.total_summary.free_fragments)
+        i64::from(self.total_summary.free_block_count) * per_block
+            + i64::from(self.total_summary.free_fragment_count)
             - reserve
     }
 
@@ -121,23 +123,27 @@ impl FileSystem {
     /// reserve. An extension in place is tested with its new size.
     ///
     /// # Errors
-    /// [`NoSpace`] when a whole block is wanted and none is free, or only the reserve is left.
-    pub fn admit(&self, fragments: u32, is_super_user: bool) -> Result<(), NoSpace> {
+    /// [`NoSpaceLeft`] when a whole block is wanted and none is free, or only the reserve is left.
+    pub fn require_free_space(
+        &self,
+        fragments: u32,
+        is_super_user: bool,
+    ) -> Result<(), NoSpaceLeft> {
         let whole_block = fragments == self.superblock.fragments_per_block();
-        if whole_block && self.total_summary.free_blocks == 0 {
-            return Err(NoSpace);
+        if whole_block && self.total_summary.free_block_count == 0 {
+            return Err(NoSpaceLeft);
         }
-        self.admit_growth(is_super_user)
+        self.require_free_space_for_growth(is_super_user)
     }
 
     /// Tests whether a fragment may be extended. Only the reserve counts, because the extension may
     /// succeed in place.
     ///
     /// # Errors
-    /// [`NoSpace`] when only the reserve is left.
-    pub fn admit_growth(&self, is_super_user: bool) -> Result<(), NoSpace> {
+    /// [`NoSpaceLeft`] when only the reserve is left.
+    pub fn require_free_space_for_growth(&self, is_super_user: bool) -> Result<(), NoSpaceLeft> {
         if !is_super_user && self.free_space_fragments() <= 0 {
-            return Err(NoSpace);
+            return Err(NoSpaceLeft);
         }
         Ok(())
     }
@@ -150,7 +156,7 @@ impl FileSystem {
     pub fn allocation_search(
         &self,
         inode: InodeNumber,
-        preference: Option<Fragment>,
+        preference: Option<FragmentAddress>,
     ) -> AllocationSearch {
         let group = match self.usable_preference(preference) {
             Some(address) => self.superblock.group_of(address),
@@ -162,13 +168,13 @@ impl FileSystem {
     /// Returns the cylinder groups to try for a fragment that could not be extended in place. The
     /// search starts in the fragment's own group, whatever the preference.
     #[must_use]
-    pub fn relocation_search(&self, address: Fragment) -> AllocationSearch {
+    pub fn relocation_search(&self, address: FragmentAddress) -> AllocationSearch {
         let group = self.superblock.group_of(address);
         AllocationSearch::new(self.superblock.group_count(), group)
     }
 
     /// Drops an allocation preference beyond the end of the file system.
-    fn usable_preference(&self, preference: Option<Fragment>) -> Option<Fragment> {
+    fn usable_preference(&self, preference: Option<FragmentAddress>) -> Option<FragmentAddress> {
         preference.filter(|address| address.0 < self.superblock.size_fragments())
     }
 
@@ -176,9 +182,9 @@ impl FileSystem {
     /// If not, the group's map is not even read. A group without whole free blocks may still have
     /// free fragments.
     #[must_use]
-    pub fn group_may_hold(&self, group: Group, fragments: u32) -> bool {
+    pub fn group_may_hold(&self, group: GroupIndex, fragments: u32) -> bool {
         fragments < self.superblock.fragments_per_block()
-            || self.summaries[group.0 as usize].free_blocks > 0
+            || self.summaries[group.0 as usize].free_block_count > 0
     }
 
     /// Allocates a whole block or `fragments` fragments in one cylinder group. The group's map must
@@ -188,10 +194,10 @@ impl FileSystem {
     /// Panics if `fragments` is not 1 to a block, or the group does not exist.
     pub fn allocate_in_group(
         &mut self,
-        group: Group,
-        preference: Option<Fragment>,
+        group: GroupIndex,
+        preference: Option<FragmentAddress>,
         fragments: u32,
-    ) -> Option<Fragment> {
+    ) -> Option<FragmentAddress> {
         let per_block = self.superblock.fragments_per_block();
         assert!(
             (1..=per_block).contains(&fragments),
@@ -212,17 +218,22 @@ impl FileSystem {
         } else {
             map.allocate_fragments(&self.superblock, summary, preference, fragments)
         };
-        self.add_to_total(group, before);
-        found.map(|fragment| Fragment(base + fragment))
+        self.update_total_summary(group, before);
+        found.map(|fragment| FragmentAddress(base + fragment))
     }
 
     /// Reports whether an extension of fragments in place is possible: they would stay inside their
     /// block, and the summary has enough free fragments. If not, the group's map is not even read.
     #[must_use]
-    pub fn may_extend(&self, address: Fragment, old_fragments: u32, new_fragments: u32) -> bool {
+    pub fn may_extend(
+        &self,
+        address: FragmentAddress,
+        old_fragments: u32,
+        new_fragments: u32,
+    ) -> bool {
         let per_block = self.superblock.fragments_per_block();
         let group = self.superblock.group_of(address);
-        self.summaries[group.0 as usize].free_fragments >= new_fragments - old_fragments
+        self.summaries[group.0 as usize].free_fragment_count >= new_fragments - old_fragments
             && address.0 % per_block + new_fragments <= per_block
     }
 
@@ -233,7 +244,7 @@ impl FileSystem {
     /// Panics if the new size is not larger than the old one.
     pub fn extend_fragments(
         &mut self,
-        address: Fragment,
+        address: FragmentAddress,
         old_fragments: u32,
         new_fragments: u32,
     ) -> bool {
@@ -255,7 +266,7 @@ impl FileSystem {
             old_fragments,
             new_fragments,
         );
-        self.add_to_total(group, before);
+        self.update_total_summary(group, before);
         extended
     }
 
@@ -263,7 +274,7 @@ impl FileSystem {
     ///
     /// # Panics
     /// Panics if a fragment is free already, lies outside the file system, or crosses a block.
-    pub fn free_fragments(&mut self, address: Fragment, fragments: u32) {
+    pub fn free_fragments(&mut self, address: FragmentAddress, fragments: u32) {
         let per_block = self.superblock.fragments_per_block();
         assert!(
             fragments > 0
@@ -285,32 +296,32 @@ impl FileSystem {
         } else {
             map.free_fragments(&self.superblock, summary, fragment, fragments);
         }
-        self.add_to_total(group, before);
+        self.update_total_summary(group, before);
     }
 
     /// Adds the change of a cylinder group's summary to the totals of the file system.
-    pub(super) fn add_to_total(&mut self, group: Group, before: super::GroupSummary) {
+    pub(super) fn update_total_summary(&mut self, group: GroupIndex, before: super::GroupSummary) {
         let now = self.summaries[group.0 as usize];
         let carry = |total: &mut u32, before: u32, now: u32| *total = *total + now - before;
         carry(
-            &mut self.total_summary.directories,
-            before.directories,
-            now.directories,
+            &mut self.total_summary.directory_count,
+            before.directory_count,
+            now.directory_count,
         );
         carry(
-            &mut self.total_summary.free_blocks,
-            before.free_blocks,
-            now.free_blocks,
+            &mut self.total_summary.free_block_count,
+            before.free_block_count,
+            now.free_block_count,
         );
         carry(
-            &mut self.total_summary.free_inodes,
-            before.free_inodes,
-            now.free_inodes,
+            &mut self.total_summary.free_inode_count,
+            before.free_inode_count,
+            now.free_inode_count,
         );
         carry(
-            &mut self.total_summary.free_fragments,
-            before.free_fragments,
-            now.free_fragments,
+            &mut self.total_summary.free_fragment_count,
+            before.free_fragment_count,
+            now.free_fragment_count,
         );
     }
 
@@ -320,14 +331,14 @@ impl FileSystem {
     #[must_use]
     pub fn inode_preference(&self, parent: InodeNumber, kind: InodeKind) -> InodeNumber {
         match kind {
-            InodeKind::File => parent,
+            InodeKind::RegularFile => parent,
             InodeKind::Directory => {
-                let average = self.total_summary.free_inodes / self.superblock.group_count();
+                let average = self.total_summary.free_inode_count / self.superblock.group_count();
                 let mut fewest = self.superblock.inodes_per_group();
                 let mut best = 0;
                 for (group, summary) in self.summaries.iter().enumerate() {
-                    if summary.directories < fewest && summary.free_inodes >= average {
-                        fewest = summary.directories;
+                    if summary.directory_count < fewest && summary.free_inode_count >= average {
+                        fewest = summary.directory_count;
                         best = group as u32;
                     }
                 }
@@ -346,8 +357,8 @@ impl FileSystem {
     /// Reports whether the in-core summary of a cylinder group has a free inode. If not, the
     /// group's map is not even read.
     #[must_use]
-    pub fn group_may_hold_inode(&self, group: Group) -> bool {
-        self.summaries[group.0 as usize].free_inodes > 0
+    pub fn group_may_hold_inode(&self, group: GroupIndex) -> bool {
+        self.summaries[group.0 as usize].free_inode_count > 0
     }
 
     /// Allocates an inode in one cylinder group, whose map must be in core. The new inode is empty,
@@ -357,7 +368,7 @@ impl FileSystem {
     /// Pass the preference only for the first candidate of the search.
     pub fn allocate_inode(
         &mut self,
-        group: Group,
+        group: GroupIndex,
         preference: Option<InodeNumber>,
         kind: InodeKind,
     ) -> Option<InodeNumber> {
@@ -374,13 +385,13 @@ impl FileSystem {
             .expect("the summary says that an inode is free");
         let before = self.summaries[group.0 as usize];
         let summary = &mut self.summaries[group.0 as usize];
-        summary.free_inodes -= 1;
+        summary.free_inode_count -= 1;
         if kind == InodeKind::Directory {
-            summary.directories += 1;
+            summary.directory_count += 1;
         }
-        self.add_to_total(group, before);
+        self.update_total_summary(group, before);
         let inode = InodeNumber(group.0 * per_group + index);
-        self.inodes.insert(inode, kind);
+        self.inodes.insert_inode(inode, kind);
         Some(inode)
     }
 
@@ -390,7 +401,7 @@ impl FileSystem {
     /// # Panics
     /// Panics if the inode is free, is linked, or still has blocks.
     pub fn free_inode(&mut self, inode: InodeNumber) {
-        let record = self.inodes.remove(inode);
+        let record = self.inodes.remove_inode(inode);
         assert!(record.link_count == 0, "a linked inode is freed: {inode:?}");
         assert!(
             !record.has_blocks(),
@@ -401,10 +412,10 @@ impl FileSystem {
         self.groups[group.0 as usize].set_inode_used(index, false);
         let before = self.summaries[group.0 as usize];
         let summary = &mut self.summaries[group.0 as usize];
-        summary.free_inodes += 1;
-        if record.kind == InodeKind::Directory {
-            summary.directories -= 1;
+        summary.free_inode_count += 1;
+        if record.inode_kind == InodeKind::Directory {
+            summary.directory_count -= 1;
         }
-        self.add_to_total(group, before);
+        self.update_total_summary(group, before);
     }
 }

@@ -4,40 +4,40 @@
 mod claims;
 mod connectivity;
 
-use super::FileSystem;
-use super::directory::NAME_MAX_BYTES;
+use super::FastFileSystem;
+use super::directory::NAME_BYTES_MAX;
 use super::group::{GroupSummary, free_runs};
 use super::inode::{InodeKind, InodeNumber};
 use super::newfs::RESERVED_INODES;
 use super::rotation::ROTATIONAL_POSITIONS;
-use super::superblock::{Fragment, Group};
-use claims::Claims;
+use super::superblock::{FragmentAddress, GroupIndex};
+use claims::FragmentClaims;
 use std::fmt;
 
 /// Counts of files, directories and free space in a consistent file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CheckSummary {
     /// Number of regular files in the file system.
-    pub files: u32,
+    pub file_count: u32,
     /// Number of directories, including the root and `lost+found`.
-    pub directories: u32,
+    pub directory_count: u32,
     /// Number of inodes without a name that the caller has listed as open.
-    pub open_unlinked: u32,
+    pub open_unlinked_count: u32,
     /// Number of fragments that files, directories and their indirect blocks use.
-    pub used_fragments: u32,
+    pub used_fragment_count: u32,
     /// Free blocks, fragments and inodes of the file system.
-    pub free: GroupSummary,
+    pub free_summary: GroupSummary,
 }
 
 /// Inconsistency that the check of a 4.2BSD file system has found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Problem {
+pub enum ConsistencyProblem {
     /// Pointer to an address that is outside the file system or crosses a block.
     BadAddress {
         /// Inode that holds the bad pointer.
         inode: InodeNumber,
         /// First fragment that the bad pointer refers to.
-        address: Fragment,
+        address: FragmentAddress,
         /// Number of fragments that the bad pointer refers to.
         fragments: u32,
     },
@@ -46,20 +46,20 @@ pub enum Problem {
         /// Inode whose pointer claimed the fragment second.
         inode: InodeNumber,
         /// Fragment that is claimed twice.
-        address: Fragment,
+        address: FragmentAddress,
     },
     /// Fragment that a file or metadata claims and that the map marks as free.
     ClaimedButFree {
         /// Fragment that is claimed and free.
-        address: Fragment,
+        address: FragmentAddress,
     },
     /// Fragment that no file or metadata claims and that the map marks as used.
     LostFragment {
         /// Fragment that is used in the map and claimed by nothing.
-        address: Fragment,
+        address: FragmentAddress,
     },
     /// Pointer to a data block behind the end of the file.
-    BeyondEnd {
+    BlockBeyondEnd {
         /// Inode of the file that has a block behind its end.
         inode: InodeNumber,
         /// Block number within the file.
@@ -78,9 +78,9 @@ pub enum Problem {
         reached: u32,
     },
     /// Counter of a cylinder group that disagrees with the group's map.
-    GroupCount {
+    WrongGroupCount {
         /// Cylinder group with the wrong counter.
-        group: Group,
+        group: GroupIndex,
         /// Name of the counter.
         what: &'static str,
         /// Stored value of the counter.
@@ -89,7 +89,7 @@ pub enum Problem {
         found: u32,
     },
     /// Total in the superblock that disagrees with the sum over the cylinder groups.
-    Total {
+    WrongTotal {
         /// Name of the total.
         what: &'static str,
         /// Stored value of the total.
@@ -98,14 +98,14 @@ pub enum Problem {
         found: u32,
     },
     /// Inode in use that the map marks as free, or the reverse.
-    InodeMap {
+    WrongInodeMap {
         /// Inode with the wrong map bit.
         inode: InodeNumber,
         /// Whether the map marks the inode as used.
         is_used: bool,
     },
     /// Link count of an inode that differs from its number of names.
-    LinkCount {
+    WrongLinkCount {
         /// Inode with the wrong link count.
         inode: InodeNumber,
         /// Stored link count of the inode.
@@ -139,7 +139,7 @@ pub enum Problem {
     },
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ConsistencyProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BadAddress {
@@ -174,7 +174,7 @@ impl fmt::Display for Problem {
                     address.0
                 )
             }
-            Self::BeyondEnd { inode, lbn } => {
+            Self::BlockBeyondEnd { inode, lbn } => {
                 write!(
                     f,
                     "inode {}: block {lbn} is beyond the end of the file",
@@ -190,7 +190,7 @@ impl fmt::Display for Problem {
                     "{kept} indirect blocks are in core, but inodes reach {reached}"
                 )
             }
-            Self::GroupCount {
+            Self::WrongGroupCount {
                 group,
                 what,
                 counted,
@@ -202,7 +202,7 @@ impl fmt::Display for Problem {
                     group.0
                 )
             }
-            Self::Total {
+            Self::WrongTotal {
                 what,
                 counted,
                 found,
@@ -212,7 +212,7 @@ impl fmt::Display for Problem {
                     "superblock: count of {what} is {counted}, but {found} were found"
                 )
             }
-            Self::InodeMap {
+            Self::WrongInodeMap {
                 inode,
                 is_used: true,
             } => {
@@ -222,13 +222,13 @@ impl fmt::Display for Problem {
                     inode.0
                 )
             }
-            Self::InodeMap {
+            Self::WrongInodeMap {
                 inode,
                 is_used: false,
             } => {
                 write!(f, "inode {} is in use but free in the map", inode.0)
             }
-            Self::LinkCount {
+            Self::WrongLinkCount {
                 inode,
                 links,
                 names,
@@ -253,13 +253,13 @@ impl fmt::Display for Problem {
     }
 }
 
-impl FileSystem {
+impl FastFileSystem {
     /// Checks the whole file system. No operation may be in progress and no unnamed file may be
     /// open.
     ///
     /// # Errors
     /// All inconsistencies found.
-    pub fn check(&self) -> Result<CheckSummary, Vec<Problem>> {
+    pub fn check_consistency(&self) -> Result<CheckSummary, Vec<ConsistencyProblem>> {
         self.check_while_open(&[])
     }
 
@@ -267,12 +267,15 @@ impl FileSystem {
     ///
     /// # Errors
     /// All inconsistencies found.
-    pub fn check_while_open(&self, open: &[InodeNumber]) -> Result<CheckSummary, Vec<Problem>> {
+    pub fn check_while_open(
+        &self,
+        open: &[InodeNumber],
+    ) -> Result<CheckSummary, Vec<ConsistencyProblem>> {
         let mut problems = Vec::new();
-        let claims = Claims::collect(self, &mut problems);
+        let claims = FragmentClaims::collect_claims(self, &mut problems);
         self.check_free_map(&claims, &mut problems);
         self.check_inodes(&mut problems);
-        for group in (0..self.superblock.group_count()).map(Group) {
+        for group in (0..self.superblock.group_count()).map(GroupIndex) {
             self.check_group_counters(group, &mut problems);
         }
         self.check_totals(&mut problems);
@@ -282,46 +285,46 @@ impl FileSystem {
         }
         let unlinked = open.iter().filter(|&&inode| {
             self.inodes
-                .try_get(inode)
+                .try_inode(inode)
                 .is_some_and(|record| record.link_count == 0)
         });
         Ok(CheckSummary {
-            files,
-            directories,
-            open_unlinked: unlinked.count() as u32,
-            used_fragments: claims.used_fragments(),
-            free: self.total_summary,
+            file_count: files,
+            directory_count: directories,
+            open_unlinked_count: unlinked.count() as u32,
+            used_fragment_count: claims.used_fragments(),
+            free_summary: self.total_summary,
         })
     }
 
-    fn check_free_map(&self, claims: &Claims, problems: &mut Vec<Problem>) {
-        for group in (0..self.superblock.group_count()).map(Group) {
+    fn check_free_map(&self, claims: &FragmentClaims, problems: &mut Vec<ConsistencyProblem>) {
+        for group in (0..self.superblock.group_count()).map(GroupIndex) {
             let base = self.superblock.group_base(group).0;
             for address in base..self.superblock.group_end(group).0 {
                 let is_free = self.groups[group.0 as usize].is_free(address - base);
-                let address = Fragment(address);
+                let address = FragmentAddress(address);
                 match (claims.is_claimed(address), is_free) {
-                    (true, true) => problems.push(Problem::ClaimedButFree { address }),
-                    (false, false) => problems.push(Problem::LostFragment { address }),
+                    (true, true) => problems.push(ConsistencyProblem::ClaimedButFree { address }),
+                    (false, false) => problems.push(ConsistencyProblem::LostFragment { address }),
                     _ => {}
                 }
             }
         }
     }
 
-    fn check_inodes(&self, problems: &mut Vec<Problem>) {
+    fn check_inodes(&self, problems: &mut Vec<ConsistencyProblem>) {
         let per_group = self.superblock.inodes_per_group();
-        for inode in (0..self.inodes.len()).map(InodeNumber) {
+        for inode in (0..self.inodes.inode_count()).map(InodeNumber) {
             let group = &self.groups[(inode.0 / per_group) as usize];
             let is_used = group.is_inode_used(inode.0 % per_group);
-            let should = inode.0 < RESERVED_INODES || self.inodes.try_get(inode).is_some();
+            let should = inode.0 < RESERVED_INODES || self.inodes.try_inode(inode).is_some();
             if is_used != should {
-                problems.push(Problem::InodeMap { inode, is_used });
+                problems.push(ConsistencyProblem::WrongInodeMap { inode, is_used });
             }
         }
     }
 
-    fn check_group_counters(&self, group: Group, problems: &mut Vec<Problem>) {
+    fn check_group_counters(&self, group: GroupIndex, problems: &mut Vec<ConsistencyProblem>) {
         let superblock = &self.superblock;
         let map = &self.groups[group.0 as usize];
         let per_block = superblock.fragments_per_block();
@@ -334,21 +337,21 @@ impl FileSystem {
             if map.is_block_free(superblock, block) {
                 let place = superblock.block_positions[(block / per_block) as usize];
                 by_cylinder[place.cylinder as usize] += 1;
-                by_position[place.cylinder as usize][place.position as usize] += 1;
-                found.free_blocks += 1;
+                by_position[place.cylinder as usize][place.rotational_position as usize] += 1;
+                found.free_block_count += 1;
                 continue;
             }
             for (_, length) in free_runs(map.block_bits(superblock, block), per_block) {
                 fragment_runs[length as usize] += 1;
-                found.free_fragments += length;
+                found.free_fragment_count += length;
             }
         }
-        let used: u32 = map.inodes_used.iter().map(|word| word.count_ones()).sum();
-        found.free_inodes = superblock.inodes_per_group() - used;
-        found.directories = self.directories_in(group);
+        let used: u32 = map.inode_bitmap.iter().map(|word| word.count_ones()).sum();
+        found.free_inode_count = superblock.inodes_per_group() - used;
+        found.directory_count = self.directories_in(group);
         let mut differ = |what, counted: u32, found: u32| {
             if counted != found {
-                problems.push(Problem::GroupCount {
+                problems.push(ConsistencyProblem::WrongGroupCount {
                     group,
                     what,
                     counted,
@@ -360,7 +363,7 @@ impl FileSystem {
         for cylinder in 0..cylinders {
             differ(
                 "blocks of a cylinder",
-                map.free_by_cylinder[cylinder],
+                map.free_blocks_by_cylinder[cylinder],
                 by_cylinder[cylinder],
             );
             for (counted, found) in map.free_by_position[cylinder]
@@ -379,22 +382,22 @@ impl FileSystem {
         }
     }
 
-    fn directories_in(&self, group: Group) -> u32 {
+    fn directories_in(&self, group: GroupIndex) -> u32 {
         let per_group = self.superblock.inodes_per_group();
         (group.0 * per_group..(group.0 + 1) * per_group)
-            .filter_map(|inode| self.inodes.try_get(InodeNumber(inode)))
-            .filter(|record| record.kind == InodeKind::Directory)
+            .filter_map(|inode| self.inodes.try_inode(InodeNumber(inode)))
+            .filter(|record| record.inode_kind == InodeKind::Directory)
             .count() as u32
     }
 
-    fn check_totals(&self, problems: &mut Vec<Problem>) {
+    fn check_totals(&self, problems: &mut Vec<ConsistencyProblem>) {
         let mut sum = GroupSummary::default();
         for summary in &self.summaries {
-            sum.add(summary);
+            sum.add_summary(summary);
         }
         compare_summaries(&self.total_summary, &sum, &mut |what, counted, found| {
             if counted != found {
-                problems.push(Problem::Total {
+                problems.push(ConsistencyProblem::WrongTotal {
                     what,
                     counted,
                     found,
@@ -409,16 +412,28 @@ fn compare_summaries(
     found: &GroupSummary,
     differ: &mut impl FnMut(&'static str, u32, u32),
 ) {
-    differ("free blocks", counted.free_blocks, found.free_blocks);
+    differ(
+        "free blocks",
+        counted.free_block_count,
+        found.free_block_count,
+    );
     differ(
         "free fragments",
-        counted.free_fragments,
-        found.free_fragments,
+        counted.free_fragment_count,
+        found.free_fragment_count,
     );
-    differ("free inodes", counted.free_inodes, found.free_inodes);
-    differ("directories", counted.directories, found.directories);
+    differ(
+        "free inodes",
+        counted.free_inode_count,
+        found.free_inode_count,
+    );
+    differ(
+        "directories",
+        counted.directory_count,
+        found.directory_count,
+    );
 }
 
 fn is_valid_name(name: &str) -> bool {
-    !name.is_empty() && name.len() <= NAME_MAX_BYTES && !name.contains(['/', '\0'])
+    !name.is_empty() && name.len() <= NAME_BYTES_MAX && !name.contains(['/', '\0'])
 }

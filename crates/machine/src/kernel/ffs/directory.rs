@@ -8,7 +8,7 @@ use std::fmt;
 /// Size of a chunk of directory records in bytes (`DIRBLKSIZ`).
 pub const DIRECTORY_CHUNK_BYTES: u32 = 512;
 /// Longest name in a directory, in bytes (`MAXNAMLEN`).
-pub const NAME_MAX_BYTES: usize = 255;
+pub const NAME_BYTES_MAX: usize = 255;
 
 /// Bytes of a directory record before the name: inode, length of the record, length of the name.
 const RECORD_HEADER_BYTES: u32 = 8;
@@ -24,22 +24,22 @@ pub fn record_bytes(name: &str) -> u32 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameError {
     /// Empty name, which no directory entry can have.
-    Empty,
-    /// Name longer than [`NAME_MAX_BYTES`].
-    TooLong,
+    EmptyName,
+    /// Name longer than [`NAME_BYTES_MAX`].
+    NameTooLong,
     /// Name with a slash or a zero byte.
-    Character,
+    InvalidCharacter,
     /// Name that the directory already has.
-    Exists,
+    NameExists,
 }
 
 impl fmt::Display for NameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Empty => f.write_str("an empty name"),
-            Self::TooLong => write!(f, "a name of more than {NAME_MAX_BYTES} bytes"),
-            Self::Character => f.write_str("a name with a slash or a zero byte"),
-            Self::Exists => f.write_str("the name exists"),
+            Self::EmptyName => f.write_str("an empty name"),
+            Self::NameTooLong => write!(f, "a name of more than {NAME_BYTES_MAX} bytes"),
+            Self::InvalidCharacter => f.write_str("a name with a slash or a zero byte"),
+            Self::NameExists => f.write_str("the name exists"),
         }
     }
 }
@@ -64,7 +64,7 @@ pub struct EntrySlot {
     pub offset_bytes: u64,
     /// Whether a chunk is appended. Before the name is added, the directory must have blocks or
     /// fragments for [`DIRECTORY_CHUNK_BYTES`] more.
-    pub grows: bool,
+    pub grows_directory: bool,
 }
 
 /// Directory entry: a name and its inode.
@@ -116,8 +116,8 @@ pub(super) struct DirectoryChunk {
 
 /// Records of a chunk whose free bytes together hold a new record.
 struct RecordSpace {
-    first: usize,
-    last: usize,
+    first_record: usize,
+    last_record: usize,
     offset_bytes: u32,
 }
 
@@ -130,7 +130,7 @@ impl DirectoryChunk {
         }
     }
 
-    fn empty() -> Self {
+    fn new_empty() -> Self {
         Self::new(vec![DirectoryRecord::new_vacant(DIRECTORY_CHUNK_BYTES)])
     }
 
@@ -140,8 +140,8 @@ impl DirectoryChunk {
         for (index, record) in self.records.iter().enumerate() {
             if record.free_bytes() >= needed_bytes {
                 return Some(RecordSpace {
-                    first: index,
-                    last: index,
+                    first_record: index,
+                    last_record: index,
                     offset_bytes,
                 });
             }
@@ -162,8 +162,8 @@ impl DirectoryChunk {
                 free_bytes += record.free_bytes();
                 if free_bytes >= needed_bytes {
                     return Some(RecordSpace {
-                        first,
-                        last: index,
+                        first_record: first,
+                        last_record: index,
                         offset_bytes,
                     });
                 }
@@ -175,14 +175,14 @@ impl DirectoryChunk {
 
     /// Compacts the records of a room and inserts a new record behind them, with all remaining free
     /// bytes. Returns the offset of the new record in the chunk.
-    fn insert(&mut self, room: &RecordSpace, name: &str, inode: InodeNumber) -> u32 {
-        let total: u32 = self.records[room.first..=room.last]
+    fn insert_record(&mut self, room: &RecordSpace, name: &str, inode: InodeNumber) -> u32 {
+        let total: u32 = self.records[room.first_record..=room.last_record]
             .iter()
             .map(|r| r.record_bytes)
             .sum();
         let mut packed: Vec<DirectoryRecord> = self
             .records
-            .drain(room.first..=room.last)
+            .drain(room.first_record..=room.last_record)
             .filter(|record| record.inode != 0)
             .collect();
         let mut used = 0;
@@ -195,12 +195,13 @@ impl DirectoryChunk {
             record_bytes: total - used,
             name: name.into(),
         });
-        self.records.splice(room.first..room.first, packed);
+        self.records
+            .splice(room.first_record..room.first_record, packed);
         self.free_bytes -= record_bytes(name);
         room.offset_bytes + used
     }
 
-    fn find(&self, name: &str) -> Option<(usize, u32)> {
+    fn find_record(&self, name: &str) -> Option<(usize, u32)> {
         let mut offset_bytes = 0;
         for (index, record) in self.records.iter().enumerate() {
             if record.inode != 0 && *record.name == *name {
@@ -213,7 +214,7 @@ impl DirectoryChunk {
 
     /// Removes a record and gives its bytes to the record before it. The first record of a chunk
     /// becomes vacant instead.
-    fn remove(&mut self, index: usize) {
+    fn remove_record(&mut self, index: usize) {
         self.free_bytes += record_bytes(&self.records[index].name);
         if index == 0 {
             self.records[0] = DirectoryRecord::new_vacant(self.records[0].record_bytes);
@@ -248,7 +249,7 @@ impl Directory {
         let mut chunks = vec![DirectoryChunk::new(vec![this, up])];
         chunks.resize_with(
             (size_bytes / DIRECTORY_CHUNK_BYTES) as usize,
-            DirectoryChunk::empty,
+            DirectoryChunk::new_empty,
         );
         let chunk_of = [(".".into(), 0), ("..".into(), 0)].into();
         Self {
@@ -261,10 +262,10 @@ impl Directory {
         self.chunks.len() as u64 * u64::from(DIRECTORY_CHUNK_BYTES)
     }
 
-    fn find(&self, name: &str) -> Option<(usize, usize, EntryLocation)> {
+    fn find_entry(&self, name: &str) -> Option<(usize, usize, EntryLocation)> {
         let chunk = *self.chunk_by_name.get(name)? as usize;
         let (index, offset) = self.chunks[chunk]
-            .find(name)
+            .find_record(name)
             .expect("the index refers to the chunk of the name");
         let inode = InodeNumber(self.chunks[chunk].records[index].inode);
         Some((
@@ -277,8 +278,8 @@ impl Directory {
         ))
     }
 
-    pub(super) fn lookup(&self, name: &str) -> Option<EntryLocation> {
-        self.find(name).map(|(_, _, place)| place)
+    pub(super) fn lookup_entry(&self, name: &str) -> Option<EntryLocation> {
+        self.find_entry(name).map(|(_, _, place)| place)
     }
 
     /// Finds room for a record: the first record in any chunk with enough free bytes of its own, or
@@ -303,28 +304,28 @@ impl Directory {
         match self.find_space(record_bytes(name)) {
             Some((chunk, room)) => EntrySlot {
                 offset_bytes: chunk_offset(chunk) + u64::from(room.offset_bytes),
-                grows: false,
+                grows_directory: false,
             },
             None => EntrySlot {
                 offset_bytes: self.size_bytes(),
-                grows: true,
+                grows_directory: true,
             },
         }
     }
 
-    pub(super) fn add(&mut self, name: &str, inode: InodeNumber) -> EntryLocation {
+    pub(super) fn add_entry(&mut self, name: &str, inode: InodeNumber) -> EntryLocation {
         let (chunk, room) = self.find_space(record_bytes(name)).unwrap_or_else(|| {
-            self.chunks.push(DirectoryChunk::empty());
+            self.chunks.push(DirectoryChunk::new_empty());
             (
                 self.chunks.len() - 1,
                 RecordSpace {
-                    first: 0,
-                    last: 0,
+                    first_record: 0,
+                    last_record: 0,
                     offset_bytes: 0,
                 },
             )
         });
-        let offset = self.chunks[chunk].insert(&room, name, inode);
+        let offset = self.chunks[chunk].insert_record(&room, name, inode);
         let known = self.chunk_by_name.insert(name.into(), chunk as u32);
         assert!(known.is_none(), "a name is added twice: {name}");
         EntryLocation {
@@ -333,15 +334,19 @@ impl Directory {
         }
     }
 
-    pub(super) fn remove(&mut self, name: &str) -> Option<EntryLocation> {
-        let (chunk, index, place) = self.find(name)?;
-        self.chunks[chunk].remove(index);
+    pub(super) fn remove_entry(&mut self, name: &str) -> Option<EntryLocation> {
+        let (chunk, index, place) = self.find_entry(name)?;
+        self.chunks[chunk].remove_record(index);
         self.chunk_by_name.remove(name);
         Some(place)
     }
 
-    pub(super) fn replace(&mut self, name: &str, inode: InodeNumber) -> Option<EntryLocation> {
-        let (chunk, index, place) = self.find(name)?;
+    pub(super) fn replace_entry(
+        &mut self,
+        name: &str,
+        inode: InodeNumber,
+    ) -> Option<EntryLocation> {
+        let (chunk, index, place) = self.find_entry(name)?;
         self.chunks[chunk].records[index].inode = inode.0;
         Some(place)
     }

@@ -4,8 +4,10 @@
 //! The modelled drive holds no metadata. The contents of a directory's blocks are built from its
 //! entries here.
 
-use super::superblock::Fragment;
-use super::{BlockPath, DIRECTORY_CHUNK_BYTES, FileSystem, IndirectId, InodeKind, InodeNumber};
+use super::superblock::FragmentAddress;
+use super::{
+    BlockPath, DIRECTORY_CHUNK_BYTES, FastFileSystem, IndirectBlockId, InodeKind, InodeNumber,
+};
 
 /// Inode that `dump` saves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +19,7 @@ pub struct DumpedInode {
     /// Length of the inode's contents in bytes.
     pub size_bytes: u64,
     /// Address of the block that holds the inode.
-    pub inode_block: Fragment,
+    pub inode_block: FragmentAddress,
     /// Path from the root, without a leading slash. Of several paths, the first that a depth-first
     /// walk finds. Empty for the root.
     pub path: String,
@@ -27,31 +29,31 @@ pub struct DumpedInode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DumpBlock {
     /// Read of an indirect block, for the addresses in it.
-    Indirect {
+    IndirectBlock {
         /// Address of the indirect block.
-        address: Fragment,
+        address: FragmentAddress,
         /// Size of the indirect block in bytes.
         bytes: u32,
     },
     /// Read of file contents.
-    Data {
+    DataBlock {
         /// Address of the contents on the drive.
-        address: Fragment,
+        address: FragmentAddress,
         /// Number of bytes of the file that the block holds.
         bytes: u32,
     },
     /// Hole of the file: zeroes without a block on the drive.
-    Hole {
+    UnallocatedBlock {
         /// Length of the hole in bytes.
         bytes: u32,
     },
 }
 
-impl FileSystem {
+impl FastFileSystem {
     /// Returns the addresses of all inode blocks, group by group, as the first pass of `dump` reads
     /// them.
     #[must_use]
-    pub fn inode_blocks(&self) -> Vec<Fragment> {
+    pub fn inode_blocks(&self) -> Vec<FragmentAddress> {
         let superblock = &self.superblock;
         let inodes = superblock.group_count() * superblock.inodes_per_group();
         (0..inodes)
@@ -64,9 +66,9 @@ impl FileSystem {
     #[must_use]
     pub fn dumped_inodes(&self) -> Vec<DumpedInode> {
         let mut found = Vec::new();
-        let mut stack = vec![(Self::ROOT, String::new())];
+        let mut stack = vec![(Self::ROOT_INODE, String::new())];
         while let Some((inode, path)) = stack.pop() {
-            let kind = self.kind(inode);
+            let kind = self.inode_kind(inode);
             if kind == InodeKind::Directory {
                 let prefix = if path.is_empty() {
                     String::new()
@@ -104,13 +106,13 @@ impl FileSystem {
             for id in way.iter().filter(|id| !last.contains(*id)) {
                 let address = self.indirect_address(*id);
                 let bytes = self.superblock.block_bytes();
-                steps.push(DumpBlock::Indirect { address, bytes });
+                steps.push(DumpBlock::IndirectBlock { address, bytes });
             }
             last = way;
             let bytes = block_bytes.min(size_bytes - u64::from(lbn) * block_bytes) as u32;
             steps.push(match self.block_address(inode, lbn) {
-                Some(address) => DumpBlock::Data { address, bytes },
-                None => DumpBlock::Hole { bytes },
+                Some(address) => DumpBlock::DataBlock { address, bytes },
+                None => DumpBlock::UnallocatedBlock { bytes },
             });
         }
         steps
@@ -118,21 +120,21 @@ impl FileSystem {
 
     /// Returns the indirect blocks on the path to a block of a file, from the top. The list is
     /// empty for a block whose address is in the inode.
-    fn indirect_path(&self, inode: InodeNumber, lbn: u32) -> Vec<IndirectId> {
-        let Some(path) = self.locate(lbn) else {
+    fn indirect_path(&self, inode: InodeNumber, lbn: u32) -> Vec<IndirectBlockId> {
+        let Some(path) = self.locate_block(lbn) else {
             return Vec::new();
         };
         let root = match path {
-            BlockPath::Direct { .. } => None,
-            BlockPath::Single { .. } | BlockPath::Double { .. } => {
-                self.indirect_root(inode, path.depth())
+            BlockPath::DirectPointer { .. } => None,
+            BlockPath::SingleIndirect { .. } | BlockPath::DoubleIndirect { .. } => {
+                self.indirect_root(inode, path.indirection_depth())
             }
         };
         let child = match path {
-            BlockPath::Double { outer, .. } => {
+            BlockPath::DoubleIndirect { outer, .. } => {
                 root.and_then(|root| self.indirect_child(root, outer))
             }
-            BlockPath::Direct { .. } | BlockPath::Single { .. } => None,
+            BlockPath::DirectPointer { .. } | BlockPath::SingleIndirect { .. } => None,
         };
         root.into_iter().chain(child).collect()
     }

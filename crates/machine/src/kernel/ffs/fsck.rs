@@ -4,34 +4,34 @@
 //! The file system is assumed to be sound. Repairs and the questions to the user are not modelled.
 //! Passes 3 and 4 read nothing, because all that they need is in core.
 
-use super::superblock::Fragment;
-use super::{FileSystem, Group, IndirectId, InodeKind, InodeNumber};
+use super::superblock::FragmentAddress;
+use super::{FastFileSystem, GroupIndex, IndirectBlockId, InodeKind, InodeNumber};
 
 /// Pass of fsck that a read belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FsckPass {
     /// Preparation before pass 1: the superblock, the copy that it is compared with, and the
     /// summaries.
-    Setup,
+    SuperblockSetup,
     /// Inode blocks in pass 1. fsck reads all of them.
-    Inodes,
+    InodeScan,
     /// Indirect blocks of files in pass 1, for the addresses in them.
-    Indirect,
+    IndirectBlocks,
     /// Inode block of a directory, in pass 2.
-    DirectoryInode,
+    DirectoryInodes,
     /// Block of a directory's contents, in pass 2.
-    Directory,
+    DirectoryContents,
     /// Maps of the cylinder groups, in pass 5.
-    Map,
+    GroupMaps,
 }
 
 /// Read of the raw device by fsck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FsckRead {
     /// Pass of fsck that performs the read.
-    pub pass: FsckPass,
+    pub fsck_pass: FsckPass,
     /// First fragment of the read.
-    pub address: Fragment,
+    pub address: FragmentAddress,
     /// Length of the read in bytes.
     pub bytes: u32,
 }
@@ -39,46 +39,50 @@ pub struct FsckRead {
 /// Progress of fsck: its reads so far, and its two buffers, which are checked before any block is
 /// read again.
 struct FsckWalk<'a> {
-    fs: &'a FileSystem,
+    file_system: &'a FastFileSystem,
     reads: Vec<FsckRead>,
-    inode_block: Option<Fragment>,
-    directory_piece: Option<Fragment>,
+    inode_block: Option<FragmentAddress>,
+    directory_piece: Option<FragmentAddress>,
 }
 
 /// Remaining work of pass 2. A stack of tasks replaces the recursion of `descend()` in the source.
 enum DirectoryTask {
-    Enter(InodeNumber),
+    EnterDirectory(InodeNumber),
     /// Piece of a directory to read, or to read again, with its length in bytes.
-    ReadPiece(Fragment, u32),
+    ReadDirectoryPiece(FragmentAddress, u32),
 }
 
-impl FileSystem {
+impl FastFileSystem {
     /// Returns all reads of fsck, in order.
     #[must_use]
     pub fn fsck_reads(&self) -> Vec<FsckRead> {
         let mut walk = FsckWalk {
-            fs: self,
+            file_system: self,
             reads: Vec::new(),
             inode_block: None,
             directory_piece: None,
         };
         walk.read_superblock_and_summary();
-        for group in (0..self.superblock.group_count()).map(Group) {
+        for group in (0..self.superblock.group_count()).map(GroupIndex) {
             walk.scan_inodes(group);
         }
-        walk.descend();
-        for group in (0..self.superblock.group_count()).map(Group) {
+        walk.descend_directories();
+        for group in (0..self.superblock.group_count()).map(GroupIndex) {
             let address = self.superblock.group_map_address(group);
-            walk.add_read(FsckPass::Map, address, self.superblock.group_map_bytes());
+            walk.add_read(
+                FsckPass::GroupMaps,
+                address,
+                self.superblock.group_map_bytes(),
+            );
         }
         walk.reads
     }
 }
 
 impl FsckWalk<'_> {
-    fn add_read(&mut self, pass: FsckPass, address: Fragment, bytes: u32) {
+    fn add_read(&mut self, pass: FsckPass, address: FragmentAddress, bytes: u32) {
         self.reads.push(FsckRead {
-            pass,
+            fsck_pass: pass,
             address,
             bytes,
         });
@@ -87,33 +91,37 @@ impl FsckWalk<'_> {
     /// Reads the superblock, its copy in the last cylinder group, and the summaries, a block at a
     /// time.
     fn read_superblock_and_summary(&mut self) {
-        let superblock = &self.fs.superblock;
-        let last = Group(superblock.group_count() - 1);
+        let superblock = &self.file_system.superblock;
+        let last = GroupIndex(superblock.group_count() - 1);
         let bytes = superblock.superblock_bytes();
         for address in [
             superblock.superblock_address(),
             superblock.superblock_copy_address(last),
         ] {
-            self.add_read(FsckPass::Setup, address, bytes);
+            self.add_read(FsckPass::SuperblockSetup, address, bytes);
         }
         let (start, all) = (superblock.summary_address(), superblock.summary_bytes());
         let block_bytes = superblock.block_bytes();
         for offset in (0..all).step_by(block_bytes as usize) {
-            let address = Fragment(start.0 + offset / superblock.fragment_bytes());
-            self.add_read(FsckPass::Setup, address, block_bytes.min(all - offset));
+            let address = FragmentAddress(start.0 + offset / superblock.fragment_bytes());
+            self.add_read(
+                FsckPass::SuperblockSetup,
+                address,
+                block_bytes.min(all - offset),
+            );
         }
     }
 
     /// Performs pass 1 for a cylinder group: reads the inodes in order, each followed by its
     /// indirect blocks, which have buffers of their own.
-    fn scan_inodes(&mut self, group: Group) {
-        let first = group.0 * self.fs.superblock.inodes_per_group();
-        for index in 0..self.fs.superblock.inodes_per_group() {
+    fn scan_inodes(&mut self, group: GroupIndex) {
+        let first = group.0 * self.file_system.superblock.inodes_per_group();
+        for index in 0..self.file_system.superblock.inodes_per_group() {
             let inode = InodeNumber(first + index);
-            self.read_inode(FsckPass::Inodes, inode);
-            if self.fs.is_inode_allocated(inode) {
+            self.read_inode(FsckPass::InodeScan, inode);
+            if self.file_system.is_inode_allocated(inode) {
                 for depth in [1, 2] {
-                    if let Some(root) = self.fs.indirect_root(inode, depth) {
+                    if let Some(root) = self.file_system.indirect_root(inode, depth) {
                         self.read_indirect(root, depth);
                     }
                 }
@@ -121,12 +129,16 @@ impl FsckWalk<'_> {
         }
     }
 
-    fn read_indirect(&mut self, block: IndirectId, depth: u32) {
-        let bytes = self.fs.superblock.block_bytes();
-        self.add_read(FsckPass::Indirect, self.fs.indirect_address(block), bytes);
+    fn read_indirect(&mut self, block: IndirectBlockId, depth: u32) {
+        let bytes = self.file_system.superblock.block_bytes();
+        self.add_read(
+            FsckPass::IndirectBlocks,
+            self.file_system.indirect_address(block),
+            bytes,
+        );
         if depth == 2 {
-            for index in 0..self.fs.superblock.pointers_per_block() {
-                if let Some(child) = self.fs.indirect_child(block, index) {
+            for index in 0..self.file_system.superblock.pointers_per_block() {
+                if let Some(child) = self.file_system.indirect_child(block, index) {
                     self.read_indirect(child, 1);
                 }
             }
@@ -135,26 +147,26 @@ impl FsckWalk<'_> {
 
     /// Reads the block of an inode unless the buffer holds it (`ginode`).
     fn read_inode(&mut self, pass: FsckPass, inode: InodeNumber) {
-        let address = self.fs.superblock.inode_block_address(inode);
+        let address = self.file_system.superblock.inode_block_address(inode);
         if self.inode_block.replace(address) != Some(address) {
-            self.add_read(pass, address, self.fs.superblock.block_bytes());
+            self.add_read(pass, address, self.file_system.superblock.block_bytes());
         }
     }
 
     /// Performs pass 2: walks the directories depth first. fsck has one buffer for pieces of
     /// directories, so that it reads the parent's piece again after each subdirectory.
-    fn descend(&mut self) {
-        let mut stack = vec![DirectoryTask::Enter(FileSystem::ROOT)];
+    fn descend_directories(&mut self) {
+        let mut stack = vec![DirectoryTask::EnterDirectory(FastFileSystem::ROOT_INODE)];
         while let Some(task) = stack.pop() {
             match task {
-                DirectoryTask::Enter(directory) => {
-                    self.read_inode(FsckPass::DirectoryInode, directory);
+                DirectoryTask::EnterDirectory(directory) => {
+                    self.read_inode(FsckPass::DirectoryInodes, directory);
                     let tasks = self.directory_tasks(directory);
                     stack.extend(tasks.into_iter().rev());
                 }
-                DirectoryTask::ReadPiece(address, bytes) => {
+                DirectoryTask::ReadDirectoryPiece(address, bytes) => {
                     if self.directory_piece.replace(address) != Some(address) {
-                        self.add_read(FsckPass::Directory, address, bytes);
+                        self.add_read(FsckPass::DirectoryContents, address, bytes);
                     }
                 }
             }
@@ -162,25 +174,25 @@ impl FsckWalk<'_> {
     }
 
     fn directory_tasks(&self, directory: InodeNumber) -> Vec<DirectoryTask> {
-        let superblock = &self.fs.superblock;
-        let size_bytes = self.fs.size_bytes(directory);
+        let superblock = &self.file_system.superblock;
+        let size_bytes = self.file_system.size_bytes(directory);
         let mut subdirectories = self
-            .fs
+            .file_system
             .directory_entries(directory)
             .filter(|entry| !matches!(entry.name, "." | ".."))
-            .filter(|entry| self.fs.kind(entry.inode) == InodeKind::Directory)
+            .filter(|entry| self.file_system.inode_kind(entry.inode) == InodeKind::Directory)
             .peekable();
         let mut tasks = Vec::new();
         for lbn in 0..size_bytes.div_ceil(u64::from(superblock.block_bytes())) as u32 {
-            let address = self.fs.block_address(directory, lbn);
+            let address = self.file_system.block_address(directory, lbn);
             let address = address.expect("a directory has no holes");
-            let fragments = self.fs.fragments_of_block(directory, lbn);
+            let fragments = self.file_system.fragment_count_of_block(directory, lbn);
             let bytes = fragments * superblock.fragment_bytes();
-            tasks.push(DirectoryTask::ReadPiece(address, bytes));
+            tasks.push(DirectoryTask::ReadDirectoryPiece(address, bytes));
             let in_piece = |offset: u64| superblock.block_index_at(offset) == lbn;
             while let Some(entry) = subdirectories.next_if(|entry| in_piece(entry.offset_bytes)) {
-                tasks.push(DirectoryTask::Enter(entry.inode));
-                tasks.push(DirectoryTask::ReadPiece(address, bytes));
+                tasks.push(DirectoryTask::EnterDirectory(entry.inode));
+                tasks.push(DirectoryTask::ReadDirectoryPiece(address, bytes));
             }
         }
         tasks

@@ -8,21 +8,21 @@ use super::superblock::Superblock;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct GroupSummary {
     /// Number of inodes that are directories.
-    pub directories: u32,
+    pub directory_count: u32,
     /// Number of whole free blocks.
-    pub free_blocks: u32,
+    pub free_block_count: u32,
     /// Number of free inodes.
-    pub free_inodes: u32,
+    pub free_inode_count: u32,
     /// Number of free fragments in partly used blocks.
-    pub free_fragments: u32,
+    pub free_fragment_count: u32,
 }
 
 impl GroupSummary {
-    pub(super) fn add(&mut self, other: &Self) {
-        self.directories += other.directories;
-        self.free_blocks += other.free_blocks;
-        self.free_inodes += other.free_inodes;
-        self.free_fragments += other.free_fragments;
+    pub(super) fn add_summary(&mut self, other: &Self) {
+        self.directory_count += other.directory_count;
+        self.free_block_count += other.free_block_count;
+        self.free_inode_count += other.free_inode_count;
+        self.free_fragment_count += other.free_fragment_count;
     }
 }
 
@@ -32,13 +32,13 @@ impl GroupSummary {
 pub(super) struct CylinderGroup {
     /// Bitmap of the group's fragments; a set bit is a free fragment.
     pub(super) free_map: Vec<u8>,
-    pub(super) free_by_cylinder: Vec<u32>,
+    pub(super) free_blocks_by_cylinder: Vec<u32>,
     pub(super) free_by_position: Vec<[u16; ROTATIONAL_POSITIONS]>,
     /// Number of runs of exactly n consecutive free fragments, indexed by n. Runs are shorter than
     /// a block.
     pub(super) fragment_runs: [u32; 8],
     /// Bitmap of the group's inodes; a set bit is a used inode.
-    pub(super) inodes_used: Vec<u64>,
+    pub(super) inode_bitmap: Vec<u64>,
     /// Fragment number at which the last search found a whole block.
     block_rotor: u32,
     /// Fragment number at which the last search of the map ended.
@@ -52,10 +52,10 @@ impl CylinderGroup {
         let cylinders = superblock.parameters().cylinders_per_group as usize;
         Self {
             free_map: vec![0; superblock.fragments_per_group().div_ceil(8) as usize],
-            free_by_cylinder: vec![0; cylinders],
+            free_blocks_by_cylinder: vec![0; cylinders],
             free_by_position: vec![[0; ROTATIONAL_POSITIONS]; cylinders],
             fragment_runs: [0; 8],
-            inodes_used: vec![0; superblock.inodes_per_group().div_ceil(64) as usize],
+            inode_bitmap: vec![0; superblock.inodes_per_group().div_ceil(64) as usize],
             block_rotor: 0,
             map_rotor: 0,
             inode_rotor: 0,
@@ -66,7 +66,7 @@ impl CylinderGroup {
     pub(super) fn new_free(superblock: &Superblock) -> (Self, GroupSummary) {
         let mut map = Self::new(superblock);
         let mut summary = GroupSummary {
-            free_inodes: superblock.inodes_per_group(),
+            free_inode_count: superblock.inodes_per_group(),
             ..Default::default()
         };
         let per_block = superblock.fragments_per_block();
@@ -92,22 +92,22 @@ impl CylinderGroup {
     pub(super) fn block_bits(&self, superblock: &Superblock, fragment: u32) -> u8 {
         let per_block = superblock.fragments_per_block();
         let base = fragment - fragment % per_block;
-        self.free_map[base as usize / 8] >> (base % 8) & full_block(per_block)
+        self.free_map[base as usize / 8] >> (base % 8) & full_block_bits(per_block)
     }
 
     pub(super) fn is_block_free(&self, superblock: &Superblock, fragment: u32) -> bool {
-        self.block_bits(superblock, fragment) == full_block(superblock.fragments_per_block())
+        self.block_bits(superblock, fragment) == full_block_bits(superblock.fragments_per_block())
     }
 
     /// Adds `change` (1 or -1) to the free-block counts of the block's cylinder and rotational
     /// position.
-    fn count_block(&mut self, superblock: &Superblock, fragment: u32, change: i32) {
+    fn count_free_block(&mut self, superblock: &Superblock, fragment: u32, change: i32) {
         let place =
             superblock.block_positions[(fragment / superblock.fragments_per_block()) as usize];
-        let by_cylinder = &mut self.free_by_cylinder[place.cylinder as usize];
+        let by_cylinder = &mut self.free_blocks_by_cylinder[place.cylinder as usize];
         *by_cylinder = by_cylinder.wrapping_add_signed(change);
         let by_position =
-            &mut self.free_by_position[place.cylinder as usize][place.position as usize];
+            &mut self.free_by_position[place.cylinder as usize][place.rotational_position as usize];
         *by_position = by_position.wrapping_add_signed(change as i16);
     }
 
@@ -119,9 +119,9 @@ impl CylinderGroup {
         fragment: u32,
     ) {
         let per_block = superblock.fragments_per_block();
-        self.free_map[fragment as usize / 8] |= full_block(per_block) << (fragment % 8);
-        self.count_block(superblock, fragment, 1);
-        summary.free_blocks += 1;
+        self.free_map[fragment as usize / 8] |= full_block_bits(per_block) << (fragment % 8);
+        self.count_free_block(superblock, fragment, 1);
+        summary.free_block_count += 1;
     }
 
     /// Marks a wholly free block as used.
@@ -132,9 +132,9 @@ impl CylinderGroup {
         fragment: u32,
     ) -> u32 {
         let per_block = superblock.fragments_per_block();
-        self.free_map[fragment as usize / 8] &= !(full_block(per_block) << (fragment % 8));
-        self.count_block(superblock, fragment, -1);
-        summary.free_blocks -= 1;
+        self.free_map[fragment as usize / 8] &= !(full_block_bits(per_block) << (fragment % 8));
+        self.count_free_block(superblock, fragment, -1);
+        summary.free_block_count -= 1;
         fragment
     }
 
@@ -154,7 +154,7 @@ impl CylinderGroup {
             }
             let place =
                 superblock.block_positions[(start / superblock.fragments_per_block()) as usize];
-            if self.free_by_cylinder[place.cylinder as usize] > 0 {
+            if self.free_blocks_by_cylinder[place.cylinder as usize] > 0 {
                 match self.nearest_in_cylinder(superblock, start) {
                     Some(found) => return Some(self.take_block(superblock, summary, found)),
                     // Without tables any block of the cylinder will do.
@@ -164,7 +164,7 @@ impl CylinderGroup {
         }
         // Fragment 0 is how the source writes "no place known".
         let start = (start != 0).then_some(start);
-        let found = self.search_map(superblock, start, superblock.fragments_per_block())?;
+        let found = self.search_free_map(superblock, start, superblock.fragments_per_block())?;
         self.block_rotor = found;
         Some(self.take_block(superblock, summary, found))
     }
@@ -172,17 +172,17 @@ impl CylinderGroup {
     /// Finds the free block of the cylinder that passes the heads first after the rotational
     /// position of the preferred block. Returns `None` if the file system has no rotational tables.
     fn nearest_in_cylinder(&self, superblock: &Superblock, fragment: u32) -> Option<u32> {
-        let tables = superblock.rotation.as_ref()?;
+        let tables = superblock.rotation_tables.as_ref()?;
         let per_block = superblock.fragments_per_block();
         let place = superblock.block_positions[(fragment / per_block) as usize];
         let counts = &self.free_by_position[place.cylinder as usize];
-        let wanted = place.position as usize;
+        let wanted = place.rotational_position as usize;
         let position = (wanted..ROTATIONAL_POSITIONS)
             .chain(0..wanted)
             .find(|&position| counts[position] > 0)
             .expect("a cylinder with free blocks has one at some rotational position");
         let block = tables
-            .blocks(u32::from(place.cylinder), position)
+            .blocks_at_position(u32::from(place.cylinder), position)
             .find(|&block| self.is_block_free(superblock, block * per_block))
             .expect("the counter of this rotational position says that a block is free");
         Some(block * per_block)
@@ -199,24 +199,24 @@ impl CylinderGroup {
         let per_block = superblock.fragments_per_block();
         let run = (fragments..per_block).find(|&run| self.fragment_runs[run as usize] > 0);
         let Some(run) = run else {
-            if summary.free_blocks == 0 {
+            if summary.free_block_count == 0 {
                 return None;
             }
             let block = self.allocate_block(superblock, summary, preference)?;
             for fragment in block + fragments..block + per_block {
                 self.set_free(fragment);
             }
-            summary.free_fragments += per_block - fragments;
+            summary.free_fragment_count += per_block - fragments;
             self.fragment_runs[(per_block - fragments) as usize] += 1;
             return Some(block);
         };
         let found = self
-            .search_map(superblock, preference, run)
+            .search_free_map(superblock, preference, run)
             .expect("the counter of runs says that one of this size is free");
         for fragment in found..found + fragments {
             self.clear_free(fragment);
         }
-        summary.free_fragments -= fragments;
+        summary.free_fragment_count -= fragments;
         self.fragment_runs[run as usize] -= 1;
         if run > fragments {
             self.fragment_runs[(run - fragments) as usize] += 1;
@@ -227,7 +227,12 @@ impl CylinderGroup {
     /// Finds the next run of exactly `run` free fragments. The search goes by bytes of the map,
     /// from the byte of `start` (or the end of the last search) to the end and then from the
     /// beginning. It may therefore find a run before `start` in the same byte.
-    fn search_map(&mut self, superblock: &Superblock, start: Option<u32>, run: u32) -> Option<u32> {
+    fn search_free_map(
+        &mut self,
+        superblock: &Superblock,
+        start: Option<u32>,
+        run: u32,
+    ) -> Option<u32> {
         let start = start.unwrap_or(self.map_rotor) as usize / 8;
         let has_run = |byte: &u8| superblock.run_sizes[*byte as usize] >> (run - 1) & 1 == 1;
         let (before, after) = self.free_map.split_at(start);
@@ -240,7 +245,7 @@ impl CylinderGroup {
         (self.map_rotor..self.map_rotor + 8)
             .step_by(per_block as usize)
             .find_map(|block| {
-                let bits = self.free_map[byte] >> (block % 8) & full_block(per_block);
+                let bits = self.free_map[byte] >> (block % 8) & full_block_bits(per_block);
                 free_runs(bits, per_block)
                     .find(|&(_, length)| length == run)
                     .map(|(offset, _)| block + offset)
@@ -271,7 +276,7 @@ impl CylinderGroup {
         }
         for fragment in added {
             self.clear_free(fragment);
-            summary.free_fragments -= 1;
+            summary.free_fragment_count -= 1;
         }
         true
     }
@@ -286,22 +291,22 @@ impl CylinderGroup {
         fragments: u32,
     ) {
         let per_block = superblock.fragments_per_block();
-        self.count_runs(superblock, fragment, -1);
+        self.count_free_runs(superblock, fragment, -1);
         for fragment in fragment..fragment + fragments {
             assert!(!self.is_free(fragment), "a free fragment is freed");
             self.set_free(fragment);
         }
-        summary.free_fragments += fragments;
+        summary.free_fragment_count += fragments;
         if self.is_block_free(superblock, fragment) {
-            summary.free_fragments -= per_block;
-            summary.free_blocks += 1;
-            self.count_block(superblock, fragment - fragment % per_block, 1);
+            summary.free_fragment_count -= per_block;
+            summary.free_block_count += 1;
+            self.count_free_block(superblock, fragment - fragment % per_block, 1);
         } else {
-            self.count_runs(superblock, fragment, 1);
+            self.count_free_runs(superblock, fragment, 1);
         }
     }
 
-    fn count_runs(&mut self, superblock: &Superblock, fragment: u32, change: i32) {
+    fn count_free_runs(&mut self, superblock: &Superblock, fragment: u32, change: i32) {
         let per_block = superblock.fragments_per_block();
         let bits = self.block_bits(superblock, fragment);
         for (_, length) in free_runs(bits, per_block) {
@@ -320,17 +325,17 @@ impl CylinderGroup {
         for fragment in fragment..fragment + fragments {
             self.set_free(fragment);
         }
-        summary.free_fragments += fragments;
+        summary.free_fragment_count += fragments;
         self.fragment_runs[fragments as usize] += 1;
     }
 
     pub(super) fn is_inode_used(&self, index: u32) -> bool {
-        self.inodes_used[index as usize / 64] >> (index % 64) & 1 == 1
+        self.inode_bitmap[index as usize / 64] >> (index % 64) & 1 == 1
     }
 
     pub(super) fn set_inode_used(&mut self, index: u32, used: bool) {
         let bit = 1 << (index % 64);
-        let word = &mut self.inodes_used[index as usize / 64];
+        let word = &mut self.inode_bitmap[index as usize / 64];
         *word = if used { *word | bit } else { *word & !bit };
     }
 
@@ -356,7 +361,7 @@ fn cylinder_start(superblock: &Superblock, cylinder: u32) -> u32 {
     sectors.div_ceil(superblock.sectors_per_fragment())
 }
 
-pub(super) fn full_block(fragments_per_block: u32) -> u8 {
+pub(super) fn full_block_bits(fragments_per_block: u32) -> u8 {
     (0xff_u16 >> (8 - fragments_per_block)) as u8
 }
 
@@ -365,7 +370,7 @@ pub(super) fn full_block(fragments_per_block: u32) -> u8 {
 pub(super) fn free_runs(bits: u8, fragments_per_block: u32) -> impl Iterator<Item = (u32, u32)> {
     let mut offset = 0;
     std::iter::from_fn(move || {
-        let rest = (u16::from(bits) & u16::from(full_block(fragments_per_block))) >> offset;
+        let rest = (u16::from(bits) & u16::from(full_block_bits(fragments_per_block))) >> offset;
         if rest == 0 {
             return None;
         }

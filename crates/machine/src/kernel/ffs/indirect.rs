@@ -1,29 +1,29 @@
 //! Indirect blocks of files: the path to a block's pointer, and the pointers themselves.
 
-use super::FileSystem;
+use super::FastFileSystem;
 use super::inode::{DIRECT_POINTERS, InodeNumber, decode_pointer};
-use super::superblock::Fragment;
+use super::superblock::FragmentAddress;
 
 /// Id of an in-core indirect block, valid as long as the file has the block. It saves a search by
-/// address; [`FileSystem::indirect_address`] returns the address.
+/// address; [`FastFileSystem::indirect_address`] returns the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct IndirectId(u32);
+pub struct IndirectBlockId(u32);
 
 /// Location of the pointer to a file's block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockPath {
     /// Pointer in the inode itself.
-    Direct {
+    DirectPointer {
         /// Index of the direct pointer.
         index: u32,
     },
     /// Pointer in the single indirect block.
-    Single {
+    SingleIndirect {
         /// Index of the pointer in the single indirect block.
         index: u32,
     },
     /// Pointer in a second-level block under the double indirect block.
-    Double {
+    DoubleIndirect {
         /// Index of the second-level block in the double indirect block.
         outer: u32,
         /// Index of the pointer in the second-level block.
@@ -34,20 +34,20 @@ pub enum BlockPath {
 impl BlockPath {
     /// Returns the number of indirect blocks on the path: 0, 1 or 2.
     #[must_use]
-    pub fn depth(self) -> u32 {
+    pub fn indirection_depth(self) -> u32 {
         match self {
-            Self::Direct { .. } => 0,
-            Self::Single { .. } => 1,
-            Self::Double { .. } => 2,
+            Self::DirectPointer { .. } => 0,
+            Self::SingleIndirect { .. } => 1,
+            Self::DoubleIndirect { .. } => 2,
         }
     }
 
     /// Returns the index of the data block's pointer in the array that holds it.
     #[must_use]
-    pub fn leaf_index(self) -> u32 {
+    pub fn index_in_leaf(self) -> u32 {
         match self {
-            Self::Direct { index } | Self::Single { index } => index,
-            Self::Double { inner, .. } => inner,
+            Self::DirectPointer { index } | Self::SingleIndirect { index } => index,
+            Self::DoubleIndirect { inner, .. } => inner,
         }
     }
 }
@@ -56,51 +56,51 @@ impl BlockPath {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PointerArray {
     /// Direct pointers of the inode.
-    Direct,
+    InodePointers,
     /// Pointers in an indirect block.
-    Indirect(IndirectId),
+    IndirectPointers(IndirectBlockId),
     /// No array yet: the allocation is for the indirect block itself.
-    Fresh,
+    NewIndirectBlock,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct IndirectBlock {
-    pub(super) address: Fragment,
+    pub(super) address: FragmentAddress,
     /// Block pointers, as many as fit in a block; 0 is a hole.
     pub(super) pointers: Vec<u32>,
     /// Second-level blocks of a double indirect block, by pointer index. Empty for a block that
     /// points to data.
-    pub(super) children: Vec<Option<IndirectId>>,
+    pub(super) children: Vec<Option<IndirectBlockId>>,
 }
 
 /// Table of all files' indirect blocks.
 #[derive(Debug, Clone, Default)]
 pub(super) struct IndirectBlocks {
     blocks: Vec<Option<IndirectBlock>>,
-    vacant: Vec<u32>,
+    vacant_ids: Vec<u32>,
 }
 
 impl IndirectBlocks {
     #[track_caller]
-    pub(super) fn get(&self, id: IndirectId) -> &IndirectBlock {
+    pub(super) fn indirect_block(&self, id: IndirectBlockId) -> &IndirectBlock {
         self.blocks[id.0 as usize]
             .as_ref()
             .expect("an indirect block of a file")
     }
 
     #[track_caller]
-    pub(super) fn get_mut(&mut self, id: IndirectId) -> &mut IndirectBlock {
+    pub(super) fn indirect_block_mut(&mut self, id: IndirectBlockId) -> &mut IndirectBlock {
         self.blocks[id.0 as usize]
             .as_mut()
             .expect("an indirect block of a file")
     }
 
-    pub(super) fn insert(
+    pub(super) fn insert_block(
         &mut self,
-        address: Fragment,
+        address: FragmentAddress,
         pointers: u32,
         is_outer: bool,
-    ) -> IndirectId {
+    ) -> IndirectBlockId {
         let block = Some(IndirectBlock {
             address,
             pointers: vec![0; pointers as usize],
@@ -110,34 +110,33 @@ impl IndirectBlocks {
                 Vec::new()
             },
         });
-        match self.vacant.pop() {
+        match self.vacant_ids.pop() {
             Some(place) => {
                 self.blocks[place as usize] = block;
-                IndirectId(place)
+                IndirectBlockId(place)
             }
             None => {
                 self.blocks.push(block);
-                IndirectId(self.blocks.len() as u32 - 1)
+                IndirectBlockId(self.blocks.len() as u32 - 1)
             }
         }
     }
 
-    pub(super) fn remove(&mut self, id: IndirectId) -> IndirectBlock {
-        self.vacant.push(id.0);
+    pub(super) fn remove_block(&mut self, id: IndirectBlockId) -> IndirectBlock {
+        self.vacant_ids.push(id.0);
         self.blocks[id.0 as usize]
             .take()
             .expect("an indirect block of a file")
     }
 
-    /// Returns the number of indirect blocks in use.
-    pub(super) fn count(&self) -> usize {
-        self.blocks.len() - self.vacant.len()
+    pub(super) fn block_count(&self) -> usize {
+        self.blocks.len() - self.vacant_ids.len()
     }
 
     /// Returns the number of blocks in the tree below an indirect block, including the indirect
     /// blocks.
-    pub(super) fn blocks_under(&self, root: IndirectId) -> u32 {
-        let block = self.get(root);
+    pub(super) fn blocks_under(&self, root: IndirectBlockId) -> u32 {
+        let block = self.indirect_block(root);
         if block.children.is_empty() {
             let data = block
                 .pointers
@@ -155,20 +154,20 @@ impl IndirectBlocks {
     }
 }
 
-impl FileSystem {
+impl FastFileSystem {
     /// Returns the location of the pointer to block `lbn` of a file. Returns `None` if double
     /// indirect blocks do not reach that far.
     #[must_use]
-    pub fn locate(&self, lbn: u32) -> Option<BlockPath> {
+    pub fn locate_block(&self, lbn: u32) -> Option<BlockPath> {
         let pointers = self.superblock.pointers_per_block();
         let Some(index) = lbn.checked_sub(DIRECT_POINTERS) else {
-            return Some(BlockPath::Direct { index: lbn });
+            return Some(BlockPath::DirectPointer { index: lbn });
         };
         let Some(index) = index.checked_sub(pointers) else {
-            return Some(BlockPath::Single { index });
+            return Some(BlockPath::SingleIndirect { index });
         };
         let (outer, inner) = (index / pointers, index % pointers);
-        (outer < pointers).then_some(BlockPath::Double { outer, inner })
+        (outer < pointers).then_some(BlockPath::DoubleIndirect { outer, inner })
     }
 
     /// Returns the top indirect block of a path with this depth (1 single, 2 double).
@@ -176,8 +175,8 @@ impl FileSystem {
     /// # Panics
     /// Panics if the depth is not 1 or 2.
     #[must_use]
-    pub fn indirect_root(&self, inode: InodeNumber, depth: u32) -> Option<IndirectId> {
-        self.inodes.get(inode).indirect[depth as usize - 1]
+    pub fn indirect_root(&self, inode: InodeNumber, depth: u32) -> Option<IndirectBlockId> {
+        self.inodes.inode(inode).indirect[depth as usize - 1]
     }
 
     /// Attaches a newly allocated top indirect block to an inode. The kernel must have written the
@@ -189,11 +188,13 @@ impl FileSystem {
         &mut self,
         inode: InodeNumber,
         depth: u32,
-        address: Fragment,
-    ) -> IndirectId {
+        address: FragmentAddress,
+    ) -> IndirectBlockId {
         let pointers = self.superblock.pointers_per_block();
-        let id = self.indirect_blocks.insert(address, pointers, depth == 2);
-        let root = &mut self.inodes.get_mut(inode).indirect[depth as usize - 1];
+        let id = self
+            .indirect_blocks
+            .insert_block(address, pointers, depth == 2);
+        let root = &mut self.inodes.inode_mut(inode).indirect[depth as usize - 1];
         assert!(root.is_none(), "an indirect block replaces another");
         *root = Some(id);
         id
@@ -201,8 +202,8 @@ impl FileSystem {
 
     /// Returns the second-level block at an index of a double indirect block.
     #[must_use]
-    pub fn indirect_child(&self, outer: IndirectId, index: u32) -> Option<IndirectId> {
-        self.indirect_blocks.get(outer).children[index as usize]
+    pub fn indirect_child(&self, outer: IndirectBlockId, index: u32) -> Option<IndirectBlockId> {
+        self.indirect_blocks.indirect_block(outer).children[index as usize]
     }
 
     /// Attaches a newly allocated second-level block to a double indirect block. The kernel must
@@ -212,13 +213,13 @@ impl FileSystem {
     /// Panics if the index has a block already, or `outer` is not a double indirect block.
     pub fn attach_indirect_child(
         &mut self,
-        outer: IndirectId,
+        outer: IndirectBlockId,
         index: u32,
-        address: Fragment,
-    ) -> IndirectId {
+        address: FragmentAddress,
+    ) -> IndirectBlockId {
         let pointers = self.superblock.pointers_per_block();
-        let id = self.indirect_blocks.insert(address, pointers, false);
-        let block = self.indirect_blocks.get_mut(outer);
+        let id = self.indirect_blocks.insert_block(address, pointers, false);
+        let block = self.indirect_blocks.indirect_block_mut(outer);
         let child = &mut block.children[index as usize];
         assert!(child.is_none(), "an indirect block replaces another");
         *child = Some(id);
@@ -229,22 +230,27 @@ impl FileSystem {
     /// Returns the address of an indirect block. The kernel must have the block in core before it
     /// reads or changes one of its pointers.
     #[must_use]
-    pub fn indirect_address(&self, id: IndirectId) -> Fragment {
-        self.indirect_blocks.get(id).address
+    pub fn indirect_address(&self, id: IndirectBlockId) -> FragmentAddress {
+        self.indirect_blocks.indirect_block(id).address
     }
 
     /// Returns the address in a pointer of an indirect block, or `None` for a hole.
     #[must_use]
-    pub fn indirect_pointer(&self, id: IndirectId, index: u32) -> Option<Fragment> {
-        decode_pointer(self.indirect_blocks.get(id).pointers[index as usize])
+    pub fn indirect_pointer(&self, id: IndirectBlockId, index: u32) -> Option<FragmentAddress> {
+        decode_pointer(self.indirect_blocks.indirect_block(id).pointers[index as usize])
     }
 
     /// Sets the pointer to a data block in an indirect block.
     ///
     /// # Panics
     /// Panics if the block points to second-level blocks.
-    pub fn set_indirect_pointer(&mut self, id: IndirectId, index: u32, address: Fragment) {
-        let block = self.indirect_blocks.get_mut(id);
+    pub fn set_indirect_pointer(
+        &mut self,
+        id: IndirectBlockId,
+        index: u32,
+        address: FragmentAddress,
+    ) {
+        let block = self.indirect_blocks.indirect_block_mut(id);
         assert!(
             block.children.is_empty(),
             "only the last level of indirect blocks points to data"
@@ -255,13 +261,13 @@ impl FileSystem {
     /// Returns the address of block `lbn` of a file, without the reads that the kernel needs to
     /// find it. Returns `None` for a hole, or beyond the largest file.
     #[must_use]
-    pub fn block_address(&self, inode: InodeNumber, lbn: u32) -> Option<Fragment> {
-        match self.locate(lbn)? {
-            BlockPath::Direct { index } => self.direct_pointer(inode, index),
-            BlockPath::Single { index } => {
+    pub fn block_address(&self, inode: InodeNumber, lbn: u32) -> Option<FragmentAddress> {
+        match self.locate_block(lbn)? {
+            BlockPath::DirectPointer { index } => self.direct_pointer(inode, index),
+            BlockPath::SingleIndirect { index } => {
                 self.indirect_pointer(self.indirect_root(inode, 1)?, index)
             }
-            BlockPath::Double { outer, inner } => {
+            BlockPath::DoubleIndirect { outer, inner } => {
                 let root = self.indirect_root(inode, 2)?;
                 self.indirect_pointer(self.indirect_child(root, outer)?, inner)
             }

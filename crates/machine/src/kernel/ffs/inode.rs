@@ -1,10 +1,10 @@
 //! Inodes of a 4.2BSD file system: sizes, link counts, direct pointers, and the fragments at the
 //! end of a small file.
 
-use super::FileSystem;
+use super::FastFileSystem;
 use super::directory::Directory;
-use super::indirect::IndirectId;
-use super::superblock::Fragment;
+use super::indirect::IndirectBlockId;
+use super::superblock::FragmentAddress;
 
 /// Number of direct pointers in an inode (`NDADDR`).
 pub const DIRECT_POINTERS: u32 = 12;
@@ -19,7 +19,7 @@ pub struct InodeNumber(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InodeKind {
     /// Inode of a regular file.
-    File,
+    RegularFile,
     /// Inode of a directory.
     Directory,
 }
@@ -28,9 +28,9 @@ pub enum InodeKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TailGrowth {
     /// Block number within the file, also the index of the block's direct pointer.
-    pub lbn: u32,
+    pub logical_block: u32,
     /// Address of the first fragment.
-    pub address: Fragment,
+    pub address: FragmentAddress,
     /// Number of fragments before the extension.
     pub old_fragments: u32,
     /// Number of fragments after the extension.
@@ -41,32 +41,32 @@ pub struct TailGrowth {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockNeed {
     /// No preparation: the block exists at this address and is large enough.
-    Present(Fragment),
+    AlreadyPresent(FragmentAddress),
     /// Allocation of fragments, because the block does not exist.
-    Allocate {
+    AllocateFragments {
         /// Number of fragments to allocate, from 1 to a whole block.
         fragments: u32,
     },
     /// Extension of the fragments at the end of the file.
-    Grow(TailGrowth),
+    GrowTail(TailGrowth),
 }
 
 /// In-core inode of a 4.2BSD file system. Pointers are fragment addresses; 0 is a hole.
 #[derive(Debug, Clone)]
 pub(super) struct Inode {
-    pub(super) kind: InodeKind,
+    pub(super) inode_kind: InodeKind,
     pub(super) link_count: u32,
     pub(super) size_bytes: u64,
     pub(super) direct: [u32; DIRECT_POINTERS as usize],
     /// Roots of the single and the double indirect tree.
-    pub(super) indirect: [Option<IndirectId>; 2],
+    pub(super) indirect: [Option<IndirectBlockId>; 2],
     pub(super) directory: Option<Box<Directory>>,
 }
 
 impl Inode {
     fn new(kind: InodeKind) -> Self {
         Self {
-            kind,
+            inode_kind: kind,
             link_count: 0,
             size_bytes: 0,
             direct: [0; DIRECT_POINTERS as usize],
@@ -80,82 +80,84 @@ impl Inode {
     }
 }
 
-/// Table of the inodes in use.
 #[derive(Debug, Clone)]
 pub(super) struct InodeTable {
     /// Record index plus one for each inode number; 0 is a free inode. Most slots are never
     /// written, so that the host never pages their memory in.
-    slots: Vec<u32>,
-    records: Vec<Option<Inode>>,
-    vacant: Vec<u32>,
+    record_index_by_inode: Vec<u32>,
+    inode_records: Vec<Option<Inode>>,
+    vacant_records: Vec<u32>,
 }
 
 impl InodeTable {
     pub(super) fn new(inodes: u32) -> Self {
         Self {
-            slots: vec![0; inodes as usize],
-            records: Vec::new(),
-            vacant: Vec::new(),
+            record_index_by_inode: vec![0; inodes as usize],
+            inode_records: Vec::new(),
+            vacant_records: Vec::new(),
         }
     }
 
-    pub(super) fn len(&self) -> u32 {
-        self.slots.len() as u32
+    pub(super) fn inode_count(&self) -> u32 {
+        self.record_index_by_inode.len() as u32
     }
 
-    pub(super) fn try_get(&self, inode: InodeNumber) -> Option<&Inode> {
-        let record = self.slots.get(inode.0 as usize)?.checked_sub(1)?;
-        self.records[record as usize].as_ref()
+    pub(super) fn try_inode(&self, inode: InodeNumber) -> Option<&Inode> {
+        let record = self
+            .record_index_by_inode
+            .get(inode.0 as usize)?
+            .checked_sub(1)?;
+        self.inode_records[record as usize].as_ref()
     }
 
     #[track_caller]
-    pub(super) fn get(&self, inode: InodeNumber) -> &Inode {
-        self.try_get(inode)
+    pub(super) fn inode(&self, inode: InodeNumber) -> &Inode {
+        self.try_inode(inode)
             .unwrap_or_else(|| panic!("inode {} is not allocated", inode.0))
     }
 
     #[track_caller]
-    pub(super) fn get_mut(&mut self, inode: InodeNumber) -> &mut Inode {
-        self.slots
+    pub(super) fn inode_mut(&mut self, inode: InodeNumber) -> &mut Inode {
+        self.record_index_by_inode
             .get(inode.0 as usize)
             .and_then(|slot| slot.checked_sub(1))
-            .and_then(|record| self.records[record as usize].as_mut())
+            .and_then(|record| self.inode_records[record as usize].as_mut())
             .unwrap_or_else(|| panic!("inode {} is not allocated", inode.0))
     }
 
-    pub(super) fn insert(&mut self, inode: InodeNumber, kind: InodeKind) {
+    pub(super) fn insert_inode(&mut self, inode: InodeNumber, kind: InodeKind) {
         let record = Some(Inode::new(kind));
-        let place = match self.vacant.pop() {
+        let place = match self.vacant_records.pop() {
             Some(place) => {
-                self.records[place as usize] = record;
+                self.inode_records[place as usize] = record;
                 place
             }
             None => {
-                self.records.push(record);
-                self.records.len() as u32 - 1
+                self.inode_records.push(record);
+                self.inode_records.len() as u32 - 1
             }
         };
-        let slot = &mut self.slots[inode.0 as usize];
+        let slot = &mut self.record_index_by_inode[inode.0 as usize];
         assert!(*slot == 0, "inode {} is allocated twice", inode.0);
         *slot = place + 1;
     }
 
     #[track_caller]
-    pub(super) fn remove(&mut self, inode: InodeNumber) -> Inode {
-        let slot = std::mem::take(&mut self.slots[inode.0 as usize]);
+    pub(super) fn remove_inode(&mut self, inode: InodeNumber) -> Inode {
+        let slot = std::mem::take(&mut self.record_index_by_inode[inode.0 as usize]);
         assert!(slot != 0, "inode {} is not allocated", inode.0);
-        self.vacant.push(slot - 1);
-        self.records[slot as usize - 1]
+        self.vacant_records.push(slot - 1);
+        self.inode_records[slot as usize - 1]
             .take()
             .expect("a slot refers to a record")
     }
 }
 
-impl FileSystem {
+impl FastFileSystem {
     /// Reports whether an inode is in use.
     #[must_use]
     pub fn is_inode_allocated(&self, inode: InodeNumber) -> bool {
-        self.inodes.try_get(inode).is_some()
+        self.inodes.try_inode(inode).is_some()
     }
 
     /// Returns the type of an inode.
@@ -163,25 +165,25 @@ impl FileSystem {
     /// # Panics
     /// Panics if the inode is not allocated. All other calls on an inode do so too.
     #[must_use]
-    pub fn kind(&self, inode: InodeNumber) -> InodeKind {
-        self.inodes.get(inode).kind
+    pub fn inode_kind(&self, inode: InodeNumber) -> InodeKind {
+        self.inodes.inode(inode).inode_kind
     }
 
     /// Returns the link count of an inode: the number of its names.
     #[must_use]
     pub fn link_count(&self, inode: InodeNumber) -> u32 {
-        self.inodes.get(inode).link_count
+        self.inodes.inode(inode).link_count
     }
 
     /// Sets the link count of an inode. The kernel writes the inode block.
-    pub fn set_links(&mut self, inode: InodeNumber, links: u32) {
-        self.inodes.get_mut(inode).link_count = links;
+    pub fn set_link_count(&mut self, inode: InodeNumber, links: u32) {
+        self.inodes.inode_mut(inode).link_count = links;
     }
 
     /// Returns the length of a file in bytes.
     #[must_use]
     pub fn size_bytes(&self, inode: InodeNumber) -> u64 {
-        self.inodes.get(inode).size_bytes
+        self.inodes.inode(inode).size_bytes
     }
 
     /// Increases the length of a file. The fragments at its end must have been extended before
@@ -189,14 +191,14 @@ impl FileSystem {
     ///
     /// # Panics
     /// Panics if the length would decrease, or the inode is a directory.
-    pub fn set_size(&mut self, inode: InodeNumber, size_bytes: u64) {
-        let record = self.inodes.get_mut(inode);
+    pub fn set_size_bytes(&mut self, inode: InodeNumber, size_bytes: u64) {
+        let record = self.inodes.inode_mut(inode);
         assert!(
             size_bytes >= record.size_bytes,
             "set_size only grows a file"
         );
         assert!(
-            record.kind == InodeKind::File,
+            record.inode_kind == InodeKind::RegularFile,
             "a directory grows by its entries"
         );
         record.size_bytes = size_bytes;
@@ -205,7 +207,7 @@ impl FileSystem {
     /// Returns the maximum length of a file in bytes, as single and double indirect blocks allow.
     /// Triple indirect blocks do not exist, as in the 1983 kernel.
     #[must_use]
-    pub fn max_size_bytes(&self) -> u64 {
+    pub fn file_size_bytes_max(&self) -> u64 {
         let pointers = u64::from(self.superblock.pointers_per_block());
         let blocks = u64::from(DIRECT_POINTERS) + pointers + pointers * pointers;
         blocks * u64::from(self.superblock.block_bytes())
@@ -214,8 +216,8 @@ impl FileSystem {
     /// Returns the number of fragments of a file's block `lbn` if the block exists: a whole block,
     /// except at the end of a file that needs only direct pointers.
     #[must_use]
-    pub fn fragments_of_block(&self, inode: InodeNumber, lbn: u32) -> u32 {
-        self.fragments_at_size(self.inodes.get(inode).size_bytes, lbn)
+    pub fn fragment_count_of_block(&self, inode: InodeNumber, lbn: u32) -> u32 {
+        self.fragments_at_size(self.inodes.inode(inode).size_bytes, lbn)
     }
 
     pub(super) fn fragments_at_size(&self, size_bytes: u64, lbn: u32) -> u32 {
@@ -229,13 +231,13 @@ impl FileSystem {
 
     /// Returns a direct pointer of an inode, or `None` for a hole.
     #[must_use]
-    pub fn direct_pointer(&self, inode: InodeNumber, index: u32) -> Option<Fragment> {
-        decode_pointer(self.inodes.get(inode).direct[index as usize])
+    pub fn direct_pointer(&self, inode: InodeNumber, index: u32) -> Option<FragmentAddress> {
+        decode_pointer(self.inodes.inode(inode).direct[index as usize])
     }
 
     /// Sets a direct pointer of an inode, after an allocation or a move of fragments.
-    pub fn set_direct_pointer(&mut self, inode: InodeNumber, index: u32, address: Fragment) {
-        self.inodes.get_mut(inode).direct[index as usize] = address.0;
+    pub fn set_direct_pointer(&mut self, inode: InodeNumber, index: u32, address: FragmentAddress) {
+        self.inodes.inode_mut(inode).direct[index as usize] = address.0;
     }
 
     /// Returns the extension that the fragments at the end of a file need before the file can have
@@ -243,10 +245,10 @@ impl FileSystem {
     /// block `lbn`, pass `lbn * block_bytes`.
     ///
     /// After the extension call [`Self::set_direct_pointer`], and (as the source does when another
-    /// block follows) [`Self::set_size`] to the end of the full block.
+    /// block follows) [`Self::set_size_bytes`] to the end of the full block.
     #[must_use]
     pub fn tail_growth(&self, inode: InodeNumber, new_size_bytes: u64) -> Option<TailGrowth> {
-        let record = self.inodes.get(inode);
+        let record = self.inodes.inode(inode);
         let lbn = self.superblock.block_index_at(record.size_bytes);
         if lbn >= DIRECT_POINTERS || new_size_bytes <= record.size_bytes {
             return None;
@@ -255,7 +257,7 @@ impl FileSystem {
         let old_fragments = self.fragments_at_size(record.size_bytes, lbn);
         let new_fragments = self.fragments_at_size(new_size_bytes, lbn);
         (new_fragments > old_fragments).then_some(TailGrowth {
-            lbn,
+            logical_block: lbn,
             address,
             old_fragments,
             new_fragments,
@@ -279,18 +281,18 @@ impl FileSystem {
             (1..=block_bytes).contains(&end_in_block_bytes),
             "a write ends inside its block"
         );
-        let record = self.inodes.get(inode);
+        let record = self.inodes.inode(inode);
         let end = u64::from(lbn) * u64::from(block_bytes) + u64::from(end_in_block_bytes);
         let fragments = self.fragments_at_size(end.max(record.size_bytes), lbn);
         let Some(address) = decode_pointer(record.direct[lbn as usize]) else {
-            return BlockNeed::Allocate { fragments };
+            return BlockNeed::AllocateFragments { fragments };
         };
         let old_fragments = self.fragments_at_size(record.size_bytes, lbn);
         if fragments <= old_fragments {
-            return BlockNeed::Present(address);
+            return BlockNeed::AlreadyPresent(address);
         }
-        BlockNeed::Grow(TailGrowth {
-            lbn,
+        BlockNeed::GrowTail(TailGrowth {
+            logical_block: lbn,
             address,
             old_fragments,
             new_fragments: fragments,
@@ -299,8 +301,8 @@ impl FileSystem {
 
     /// Returns the number of fragments that a file uses, including its indirect blocks.
     #[must_use]
-    pub fn held_fragments(&self, inode: InodeNumber) -> u32 {
-        let record = self.inodes.get(inode);
+    pub fn allocated_fragment_count(&self, inode: InodeNumber) -> u32 {
+        let record = self.inodes.inode(inode);
         let per_block = self.superblock.fragments_per_block();
         let direct: u32 = (0..DIRECT_POINTERS)
             .filter(|&lbn| record.direct[lbn as usize] != 0)
@@ -317,6 +319,6 @@ impl FileSystem {
 }
 
 /// Decodes a stored block pointer, in which 0 is a hole.
-pub(super) fn decode_pointer(stored: u32) -> Option<Fragment> {
-    (stored != 0).then_some(Fragment(stored))
+pub(super) fn decode_pointer(stored: u32) -> Option<FragmentAddress> {
+    (stored != 0).then_some(FragmentAddress(stored))
 }

@@ -1,22 +1,22 @@
 //! Operations of the 4.2BSD kernel on directory entries.
 
-use super::FileSystem;
+use super::FastFileSystem;
 use super::directory::{
-    DIRECTORY_CHUNK_BYTES, Directory, DirectoryEntry, EntryLocation, EntrySlot, NAME_MAX_BYTES,
+    DIRECTORY_CHUNK_BYTES, Directory, DirectoryEntry, EntryLocation, EntrySlot, NAME_BYTES_MAX,
     NameError,
 };
 use super::inode::{InodeKind, InodeNumber};
 
-impl FileSystem {
+impl FastFileSystem {
     /// Gives a new directory its first chunk, with `.` and `..`. The kernel has allocated the first
     /// fragment before, and sets the link counts.
     ///
     /// # Panics
     /// Panics if the inode is not a directory, has contents, or has no block.
     pub fn init_directory(&mut self, directory: InodeNumber, parent: InodeNumber) {
-        let record = self.inodes.get_mut(directory);
+        let record = self.inodes.inode_mut(directory);
         assert!(
-            record.kind == InodeKind::Directory,
+            record.inode_kind == InodeKind::Directory,
             "only a directory gets directory contents"
         );
         assert!(
@@ -34,13 +34,13 @@ impl FileSystem {
 
     #[track_caller]
     fn get_directory(&self, directory: InodeNumber) -> &Directory {
-        let contents = self.inodes.get(directory).directory.as_deref();
+        let contents = self.inodes.inode(directory).directory.as_deref();
         contents.unwrap_or_else(|| panic!("inode {} is not a directory", directory.0))
     }
 
     #[track_caller]
     fn get_directory_mut(&mut self, directory: InodeNumber) -> &mut Directory {
-        let contents = self.inodes.get_mut(directory).directory.as_deref_mut();
+        let contents = self.inodes.inode_mut(directory).directory.as_deref_mut();
         contents.unwrap_or_else(|| panic!("inode {} is not a directory", directory.0))
     }
 
@@ -51,7 +51,7 @@ impl FileSystem {
     /// Panics if the inode is not a directory. All other calls on a directory do so too.
     #[must_use]
     pub fn lookup_entry(&self, directory: InodeNumber, name: &str) -> Option<EntryLocation> {
-        self.get_directory(directory).lookup(name)
+        self.get_directory(directory).lookup_entry(name)
     }
 
     /// Returns the position at which a new name would be added to a directory. The position tells
@@ -65,17 +65,17 @@ impl FileSystem {
         name: &str,
     ) -> Result<EntrySlot, NameError> {
         if name.is_empty() {
-            return Err(NameError::Empty);
+            return Err(NameError::EmptyName);
         }
-        if name.len() > NAME_MAX_BYTES {
-            return Err(NameError::TooLong);
+        if name.len() > NAME_BYTES_MAX {
+            return Err(NameError::NameTooLong);
         }
         if name.contains(['/', '\0']) {
-            return Err(NameError::Character);
+            return Err(NameError::InvalidCharacter);
         }
         let directory = self.get_directory(directory);
-        if directory.lookup(name).is_some() {
-            return Err(NameError::Exists);
+        if directory.lookup_entry(name).is_some() {
+            return Err(NameError::NameExists);
         }
         Ok(directory.find_slot(name))
     }
@@ -92,21 +92,21 @@ impl FileSystem {
         inode: InodeNumber,
     ) -> EntryLocation {
         let contents = self.get_directory_mut(directory);
-        let place = contents.add(name, inode);
+        let place = contents.add_entry(name, inode);
         let size_bytes = contents.size_bytes();
         let last = self.superblock.block_index_at(size_bytes - 1);
         assert!(
             self.block_address(directory, last).is_some(),
             "a directory grows into a block"
         );
-        self.inodes.get_mut(directory).size_bytes = size_bytes;
+        self.inodes.inode_mut(directory).size_bytes = size_bytes;
         place
     }
 
     /// Removes a name from a directory and returns its former position. A directory never becomes
     /// shorter.
     pub fn remove_entry(&mut self, directory: InodeNumber, name: &str) -> Option<EntryLocation> {
-        self.get_directory_mut(directory).remove(name)
+        self.get_directory_mut(directory).remove_entry(name)
     }
 
     /// Makes a name in a directory, or `..`, refer to another inode, in place. Returns the position
@@ -117,7 +117,7 @@ impl FileSystem {
         name: &str,
         inode: InodeNumber,
     ) -> Option<EntryLocation> {
-        self.get_directory_mut(directory).replace(name, inode)
+        self.get_directory_mut(directory).replace_entry(name, inode)
     }
 
     /// Returns the entries of a directory in the order of their records.
@@ -142,10 +142,10 @@ impl FileSystem {
     pub fn ancestors(&self, directory: InodeNumber) -> Vec<InodeNumber> {
         let mut ancestry = vec![directory];
         let mut last = directory;
-        while last != Self::ROOT {
+        while last != Self::ROOT_INODE {
             last = self
                 .get_directory(last)
-                .lookup("..")
+                .lookup_entry("..")
                 .expect("a directory has a parent")
                 .inode;
             ancestry.push(last);

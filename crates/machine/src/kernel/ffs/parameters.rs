@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Geometry of the drive and size of one partition, as disktab describes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Geometry {
+pub struct DiskLabel {
     /// Sector size in bytes.
     pub sector_bytes: u32,
     /// Number of sectors on a track.
@@ -19,7 +19,7 @@ pub struct Geometry {
     pub revolutions_per_second: u32,
 }
 
-impl Geometry {
+impl DiskLabel {
     /// Returns the number of sectors per cylinder.
     #[must_use]
     pub fn sectors_per_cylinder(&self) -> u32 {
@@ -35,13 +35,13 @@ impl Geometry {
             ("revolutions_per_second", self.revolutions_per_second),
         ];
         if let Some((what, _)) = parts.iter().find(|(_, value)| *value == 0) {
-            return Err(NewfsError::Zero(what));
+            return Err(NewfsError::ZeroParameter(what));
         }
         let cylinder = u64::from(self.sectors_per_track) * u64::from(self.tracks_per_cylinder);
-        if cylinder > u64::from(MAX_SECTORS_PER_CYLINDER) {
+        if cylinder > u64::from(SECTORS_PER_CYLINDER_MAX) {
             return Err(NewfsError::CylinderTooLarge { sectors: cylinder });
         }
-        if u64::from(self.partition_sectors) * u64::from(self.sector_bytes) > MAX_PARTITION_BYTES {
+        if u64::from(self.partition_sectors) * u64::from(self.sector_bytes) > PARTITION_BYTES_MAX {
             return Err(NewfsError::PartitionTooLarge {
                 sectors: self.partition_sectors,
             });
@@ -51,22 +51,22 @@ impl Geometry {
 }
 
 /// Maximum number of sectors per cylinder. Products of sectors stay within 32 bits below it.
-const MAX_SECTORS_PER_CYLINDER: u32 = 1 << 20;
+const SECTORS_PER_CYLINDER_MAX: u32 = 1 << 20;
 /// Maximum size of a partition in bytes. The 1983 kernel addresses sectors of 512 bytes with a
 /// signed 32-bit number.
-const MAX_PARTITION_BYTES: u64 = 1 << 40;
+const PARTITION_BYTES_MAX: u64 = 1 << 40;
 /// Smallest block size of newfs in bytes (`MINBSIZE`).
-pub(super) const MIN_BLOCK_BYTES: u32 = 4096;
+pub(super) const BLOCK_BYTES_MIN: u32 = 4096;
 /// Largest block size offered, in bytes; the 1983 kernel stopped at 8192.
-pub(super) const MAX_BLOCK_BYTES: u32 = 65536;
+pub(super) const BLOCK_BYTES_MAX: u32 = 65536;
 /// Maximum number of fragments per block (`MAXFRAG`).
-pub(super) const MAX_FRAGMENTS_PER_BLOCK: u32 = 8;
+pub(super) const FRAGMENTS_PER_BLOCK_MAX: u32 = 8;
 /// Maximum number of cylinders per cylinder group (`MAXCPG`).
-pub(super) const MAX_CYLINDERS_PER_GROUP: u32 = 32;
+pub(super) const CYLINDERS_PER_GROUP_MAX: u32 = 32;
 
 /// Parameters of `newfs`, which creates a 4.2BSD file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Parameters {
+pub struct NewfsParameters {
     /// Block size in bytes: a power of two, 4096 or more.
     pub block_bytes: u32,
     /// Fragment size in bytes: a power of two, from an eighth of a block to a whole block.
@@ -88,11 +88,11 @@ pub struct Parameters {
     pub bytes_per_inode: u32,
 }
 
-impl Parameters {
+impl NewfsParameters {
     /// Returns the parameters that newfs of 4.2BSD uses when only the block and fragment size are
     /// given (`mkfs.c` 2.14, after 4 July 1983: rotdelay 4 ms, before it 2 ms).
     #[must_use]
-    pub fn bsd42(block_bytes: u32, fragment_bytes: u32) -> Self {
+    pub fn bsd42_defaults(block_bytes: u32, fragment_bytes: u32) -> Self {
         Self {
             block_bytes,
             fragment_bytes,
@@ -106,7 +106,7 @@ impl Parameters {
         }
     }
 
-    pub(super) fn validate(&self, geometry: &Geometry) -> Result<(), NewfsError> {
+    pub(super) fn validate(&self, geometry: &DiskLabel) -> Result<(), NewfsError> {
         let &Self {
             block_bytes,
             fragment_bytes,
@@ -120,11 +120,11 @@ impl Parameters {
                 return Err(NewfsError::NotPowerOfTwo { what, bytes });
             }
         }
-        if !(MIN_BLOCK_BYTES..=MAX_BLOCK_BYTES).contains(&block_bytes) {
-            return Err(NewfsError::BlockSize { block_bytes });
+        if !(BLOCK_BYTES_MIN..=BLOCK_BYTES_MAX).contains(&block_bytes) {
+            return Err(NewfsError::InvalidBlockSize { block_bytes });
         }
-        if fragment_bytes > block_bytes || block_bytes / fragment_bytes > MAX_FRAGMENTS_PER_BLOCK {
-            return Err(NewfsError::FragmentSize {
+        if fragment_bytes > block_bytes || block_bytes / fragment_bytes > FRAGMENTS_PER_BLOCK_MAX {
+            return Err(NewfsError::InvalidFragmentSize {
                 fragment_bytes,
                 block_bytes,
             });
@@ -137,34 +137,34 @@ impl Parameters {
             });
         }
         if self.bytes_per_inode == 0 {
-            return Err(NewfsError::Zero("bytes_per_inode"));
+            return Err(NewfsError::ZeroParameter("bytes_per_inode"));
         }
-        if !(1..=MAX_CYLINDERS_PER_GROUP).contains(&self.cylinders_per_group) {
-            return Err(NewfsError::CylindersPerGroup {
+        if !(1..=CYLINDERS_PER_GROUP_MAX).contains(&self.cylinders_per_group) {
+            return Err(NewfsError::InvalidCylindersPerGroup {
                 given: self.cylinders_per_group,
             });
         }
-        Tuning::from_parameters(self).validate(geometry.revolutions_per_second)
+        FileSystemTuning::from_parameters(self).validate(geometry.revolutions_per_second)
     }
 }
 
 /// Parameters that `tunefs` can change on an existing file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tuning {
-    /// Rotational delay between blocks in ms, as in [`Parameters::rotdelay_ms`].
+pub struct FileSystemTuning {
+    /// Rotational delay between blocks in ms, as in [`NewfsParameters::rotdelay_ms`].
     pub rotdelay_ms: u32,
-    /// Consecutive blocks without a gap, as in [`Parameters::maxcontig_blocks`].
+    /// Consecutive blocks without a gap, as in [`NewfsParameters::maxcontig_blocks`].
     pub maxcontig_blocks: u32,
-    /// Blocks per section of a file, as in [`Parameters::maxbpg_blocks`].
+    /// Blocks per section of a file, as in [`NewfsParameters::maxbpg_blocks`].
     pub maxbpg_blocks: u32,
-    /// Reserve of the super-user in percent, as in [`Parameters::minfree_percent`].
+    /// Reserve of the super-user in percent, as in [`NewfsParameters::minfree_percent`].
     pub minfree_percent: u32,
 }
 
-impl Tuning {
+impl FileSystemTuning {
     /// Returns the tunable part of the newfs parameters.
     #[must_use]
-    pub fn from_parameters(parameters: &Parameters) -> Self {
+    pub fn from_parameters(parameters: &NewfsParameters) -> Self {
         Self {
             rotdelay_ms: parameters.rotdelay_ms,
             maxcontig_blocks: parameters.maxcontig_blocks,
@@ -181,13 +181,13 @@ impl Tuning {
             });
         }
         if self.maxcontig_blocks == 0 {
-            return Err(NewfsError::Zero("maxcontig_blocks"));
+            return Err(NewfsError::ZeroParameter("maxcontig_blocks"));
         }
         if self.maxbpg_blocks == 0 {
-            return Err(NewfsError::Zero("maxbpg_blocks"));
+            return Err(NewfsError::ZeroParameter("maxbpg_blocks"));
         }
         if self.minfree_percent > 99 {
-            return Err(NewfsError::Minfree {
+            return Err(NewfsError::InvalidMinfree {
                 minfree_percent: self.minfree_percent,
             });
         }
@@ -199,7 +199,7 @@ impl Tuning {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NewfsError {
     /// Parameter that is zero and must be at least 1, by name.
-    Zero(&'static str),
+    ZeroParameter(&'static str),
     /// Block or fragment size that is not a power of two.
     NotPowerOfTwo {
         /// Name of the size parameter.
@@ -208,12 +208,12 @@ pub enum NewfsError {
         bytes: u32,
     },
     /// Block size outside the offered range.
-    BlockSize {
+    InvalidBlockSize {
         /// Requested block size in bytes.
         block_bytes: u32,
     },
     /// Fragment larger than a block or smaller than an eighth of it.
-    FragmentSize {
+    InvalidFragmentSize {
         /// Requested fragment size in bytes.
         fragment_bytes: u32,
         /// Block size in bytes.
@@ -227,7 +227,7 @@ pub enum NewfsError {
         sector_bytes: u32,
     },
     /// Cylinder group with no cylinders, or with too many.
-    CylindersPerGroup {
+    InvalidCylindersPerGroup {
         /// Requested number of cylinders per group.
         given: u32,
     },
@@ -254,7 +254,7 @@ pub enum NewfsError {
         revolutions_per_second: u32,
     },
     /// Reserve as large as the whole data space, or larger.
-    Minfree {
+    InvalidMinfree {
         /// Requested reserve in percent.
         minfree_percent: u32,
     },
@@ -294,22 +294,22 @@ pub enum NewfsError {
 impl fmt::Display for NewfsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::Zero(what) => write!(f, "{what} is 0; it must be at least 1"),
+            Self::ZeroParameter(what) => write!(f, "{what} is 0; it must be at least 1"),
             Self::NotPowerOfTwo { what, bytes } => {
                 write!(f, "{what} is {bytes}; it must be a power of two")
             }
-            Self::BlockSize { block_bytes } => write!(
+            Self::InvalidBlockSize { block_bytes } => write!(
                 f,
-                "block_bytes is {block_bytes}; allowed are {MIN_BLOCK_BYTES} to {MAX_BLOCK_BYTES}"
+                "block_bytes is {block_bytes}; allowed are {BLOCK_BYTES_MIN} to {BLOCK_BYTES_MAX}"
             ),
-            Self::FragmentSize {
+            Self::InvalidFragmentSize {
                 fragment_bytes,
                 block_bytes,
             } => write!(
                 f,
                 "fragment_bytes is {fragment_bytes}; a block of {block_bytes} allows {} to \
                  {block_bytes}",
-                block_bytes / MAX_FRAGMENTS_PER_BLOCK
+                block_bytes / FRAGMENTS_PER_BLOCK_MAX
             ),
             Self::FragmentNotSectors {
                 fragment_bytes,
@@ -319,9 +319,9 @@ impl fmt::Display for NewfsError {
                 "fragment_bytes is {fragment_bytes}; it must be a multiple of the sector's \
                  {sector_bytes}"
             ),
-            Self::CylindersPerGroup { given } => write!(
+            Self::InvalidCylindersPerGroup { given } => write!(
                 f,
-                "cylinders_per_group is {given}; allowed are 1 to {MAX_CYLINDERS_PER_GROUP}"
+                "cylinders_per_group is {given}; allowed are 1 to {CYLINDERS_PER_GROUP_MAX}"
             ),
             Self::CylindersPerGroupNotMultiple { given, multiple_of } => write!(
                 f,
@@ -334,7 +334,7 @@ impl fmt::Display for NewfsError {
             } => write!(
                 f,
                 "blocks of {block_bytes} bytes start at a cylinder only every {cylinders} \
-                 cylinders, and a group has {MAX_CYLINDERS_PER_GROUP} at most; choose a smaller block"
+                 cylinders, and a group has {CYLINDERS_PER_GROUP_MAX} at most; choose a smaller block"
             ),
             Self::RotdelayOverRevolution {
                 rotdelay_ms,
@@ -345,7 +345,7 @@ impl fmt::Display for NewfsError {
                  {revolutions_per_second} revolutions per second",
                 1000 / revolutions_per_second
             ),
-            Self::Minfree { minfree_percent } => {
+            Self::InvalidMinfree { minfree_percent } => {
                 write!(
                     f,
                     "minfree_percent is {minfree_percent}; allowed are 0 to 99"
@@ -353,12 +353,12 @@ impl fmt::Display for NewfsError {
             }
             Self::CylinderTooLarge { sectors } => write!(
                 f,
-                "a cylinder has {sectors} sectors; at most {MAX_SECTORS_PER_CYLINDER} are allowed"
+                "a cylinder has {sectors} sectors; at most {SECTORS_PER_CYLINDER_MAX} are allowed"
             ),
             Self::PartitionTooLarge { sectors } => write!(
                 f,
                 "partition_sectors is {sectors}; at most {} GiB are allowed",
-                MAX_PARTITION_BYTES >> 30
+                PARTITION_BYTES_MAX >> 30
             ),
             Self::PartitionTooSmall { sectors, needed } => write!(
                 f,

@@ -1,9 +1,9 @@
 //! Release of blocks when a file is truncated or removed (`itrunc`).
 
-use super::FileSystem;
-use super::indirect::IndirectId;
+use super::FastFileSystem;
+use super::indirect::IndirectBlockId;
 use super::inode::{DIRECT_POINTERS, Inode, InodeKind, InodeNumber};
-use super::superblock::Fragment;
+use super::superblock::FragmentAddress;
 
 /// Step of a truncation. The steps have the order of the 1983 source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,17 +14,17 @@ pub enum ReleaseStep {
     /// Read of an indirect block, and its write with the pointers from `kept_pointers` on zeroed,
     /// before any of them is freed. If no pointer is kept, a later step frees the indirect block
     /// itself.
-    IndirectBlock {
+    ReleaseIndirectBlock {
         /// Address of the indirect block.
-        address: Fragment,
+        address: FragmentAddress,
         /// Number of leading pointers that the truncation keeps.
         kept_pointers: u32,
     },
     /// Release of fragments: the map of their cylinder group is read, the kernel frees them with
-    /// [`FileSystem::free_fragments`], and the map stays dirty.
-    Free {
+    /// [`FastFileSystem::free_fragments`], and the map stays dirty.
+    FreeFragments {
         /// First fragment to free.
-        address: Fragment,
+        address: FragmentAddress,
         /// Number of fragments to free, from 1 to a whole block.
         fragments: u32,
     },
@@ -32,18 +32,18 @@ pub enum ReleaseStep {
 
 /// Last block that a truncation keeps under each kind of pointer, as an index; -1 for none.
 struct LastKeptBlocks {
-    last_direct: i64,
+    last_direct_index: i64,
     /// Index under the single and the double indirect block.
     indirect: [i64; 2],
 }
 
-impl FileSystem {
+impl FastFileSystem {
     /// Truncates a file to `new_size_bytes` and appends the remaining steps to `steps`, in order.
-    /// Size and pointers change immediately. The blocks of [`ReleaseStep::Free`] belong to no file
+    /// Size and pointers change immediately. The blocks of [`ReleaseStep::FreeFragments`] belong to no file
     /// until the kernel frees them, as on the real machine; a check in between reports them.
     ///
     /// A file that is already shorter keeps its size, and the inode is written. (To make a file
-    /// longer: [`FileSystem::tail_growth`], then [`FileSystem::set_size`].)
+    /// longer: [`FastFileSystem::tail_growth`], then [`FastFileSystem::set_size_bytes`].)
     ///
     /// When the cut is inside a block, the rest of the block keeps its bytes. The 1983 source left
     /// them; a kernel that lets the file grow again must clear them.
@@ -57,26 +57,26 @@ impl FileSystem {
         steps: &mut Vec<ReleaseStep>,
     ) {
         steps.push(ReleaseStep::WriteInode);
-        let record = self.inodes.get(inode);
+        let record = self.inodes.inode(inode);
         let old_size_bytes = record.size_bytes;
         if old_size_bytes <= new_size_bytes && (new_size_bytes > 0 || !record.has_blocks()) {
             return;
         }
-        if record.kind == InodeKind::Directory {
+        if record.inode_kind == InodeKind::Directory {
             assert!(
                 new_size_bytes == 0,
                 "a directory can only be truncated to 0 bytes"
             );
-            self.inodes.get_mut(inode).directory = None;
+            self.inodes.inode_mut(inode).directory = None;
         }
         let kept = self.last_kept_blocks(new_size_bytes);
-        self.inodes.get_mut(inode).size_bytes = new_size_bytes;
+        self.inodes.inode_mut(inode).size_bytes = new_size_bytes;
         for level in [1, 0] {
             let last = kept.indirect[level];
-            if let Some(root) = self.inodes.get(inode).indirect[level] {
+            if let Some(root) = self.inodes.inode(inode).indirect[level] {
                 self.release_indirect(root, last, level, steps);
                 if last < 0 {
-                    self.inodes.get_mut(inode).indirect[level] = None;
+                    self.inodes.inode_mut(inode).indirect[level] = None;
                     self.release_indirect_block(root, steps);
                 }
             }
@@ -86,7 +86,7 @@ impl FileSystem {
         }
         self.release_direct(
             inode,
-            kept.last_direct,
+            kept.last_direct_index,
             old_size_bytes,
             new_size_bytes,
             steps,
@@ -99,7 +99,7 @@ impl FileSystem {
         let single = direct - i64::from(DIRECT_POINTERS);
         let double = single - i64::from(self.superblock.pointers_per_block());
         LastKeptBlocks {
-            last_direct: direct,
+            last_direct_index: direct,
             indirect: [single.max(-1), double.max(-1)],
         }
     }
@@ -116,12 +116,12 @@ impl FileSystem {
     ) {
         let first_released = (last_kept + 1).min(i64::from(DIRECT_POINTERS)) as u32;
         for lbn in (first_released..DIRECT_POINTERS).rev() {
-            let Inode { direct, .. } = self.inodes.get_mut(inode);
+            let Inode { direct, .. } = self.inodes.inode_mut(inode);
             let address = std::mem::take(&mut direct[lbn as usize]);
             if address != 0 {
                 let fragments = self.fragments_at_size(old_size_bytes, lbn);
-                steps.push(ReleaseStep::Free {
-                    address: Fragment(address),
+                steps.push(ReleaseStep::FreeFragments {
+                    address: FragmentAddress(address),
                     fragments,
                 });
             }
@@ -135,8 +135,8 @@ impl FileSystem {
         let old_fragments = self.fragments_at_size(old_size_bytes, lbn);
         let new_fragments = self.fragments_at_size(new_size_bytes, lbn);
         if new_fragments < old_fragments {
-            steps.push(ReleaseStep::Free {
-                address: Fragment(address.0 + new_fragments),
+            steps.push(ReleaseStep::FreeFragments {
+                address: FragmentAddress(address.0 + new_fragments),
                 fragments: old_fragments - new_fragments,
             });
         }
@@ -146,7 +146,7 @@ impl FileSystem {
     /// releases the whole tree. `level` is 0 for a single and 1 for a double indirect block.
     fn release_indirect(
         &mut self,
-        id: IndirectId,
+        id: IndirectBlockId,
         last_kept: i64,
         level: usize,
         steps: &mut Vec<ReleaseStep>,
@@ -159,12 +159,12 @@ impl FileSystem {
             (last_kept / blocks_per_pointer) as u32 + 1
         };
         let address = self.indirect_address(id);
-        steps.push(ReleaseStep::IndirectBlock {
+        steps.push(ReleaseStep::ReleaseIndirectBlock {
             address,
             kept_pointers,
         });
         for index in (kept_pointers..pointers).rev() {
-            let block = self.indirect_blocks.get_mut(id);
+            let block = self.indirect_blocks.indirect_block_mut(id);
             let address = std::mem::take(&mut block.pointers[index as usize]);
             if address == 0 {
                 continue;
@@ -177,23 +177,24 @@ impl FileSystem {
                 self.release_indirect_block(child, steps);
             } else {
                 let fragments = self.superblock.fragments_per_block();
-                steps.push(ReleaseStep::Free {
-                    address: Fragment(address),
+                steps.push(ReleaseStep::FreeFragments {
+                    address: FragmentAddress(address),
                     fragments,
                 });
             }
         }
         if level == 1 && last_kept >= 0 {
-            let child = self.indirect_blocks.get(id).children[kept_pointers as usize - 1];
+            let child =
+                self.indirect_blocks.indirect_block(id).children[kept_pointers as usize - 1];
             if let Some(child) = child {
                 self.release_indirect(child, last_kept % blocks_per_pointer, 0, steps);
             }
         }
     }
 
-    fn release_indirect_block(&mut self, id: IndirectId, steps: &mut Vec<ReleaseStep>) {
-        let address = self.indirect_blocks.remove(id).address;
+    fn release_indirect_block(&mut self, id: IndirectBlockId, steps: &mut Vec<ReleaseStep>) {
+        let address = self.indirect_blocks.remove_block(id).address;
         let fragments = self.superblock.fragments_per_block();
-        steps.push(ReleaseStep::Free { address, fragments });
+        steps.push(ReleaseStep::FreeFragments { address, fragments });
     }
 }

@@ -6,7 +6,7 @@ pub const ROTATIONAL_POSITIONS: usize = 8;
 
 /// Maximum number of blocks in the chain table, which has one byte for each block. The superblock's
 /// 8192 bytes, less its own fields, must hold the table.
-pub(super) const MAX_TABLE_BLOCKS: u32 = 8192 - 1380;
+pub(super) const TABLE_BLOCKS_MAX: u32 = 8192 - 1380;
 
 /// End of a chain, or a rotational position without blocks.
 const NO_BLOCK: u16 = u16::MAX;
@@ -15,7 +15,7 @@ const NO_BLOCK: u16 = u16::MAX;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BlockPosition {
     pub(super) cylinder: u8,
-    pub(super) position: u8,
+    pub(super) rotational_position: u8,
 }
 
 /// Computes the cylinder and rotational position of each block of a cylinder group.
@@ -31,7 +31,8 @@ pub(super) fn block_positions(
             let in_track = sector % sectors_per_track;
             BlockPosition {
                 cylinder: (sector / sectors_per_cylinder) as u8,
-                position: (in_track * ROTATIONAL_POSITIONS as u32 / sectors_per_track) as u8,
+                rotational_position: (in_track * ROTATIONAL_POSITIONS as u32 / sectors_per_track)
+                    as u8,
             }
         })
         .collect()
@@ -54,7 +55,10 @@ impl RotationTables {
         let mut first = vec![[NO_BLOCK; ROTATIONAL_POSITIONS]; cycle_cylinders as usize];
         let mut next = vec![NO_BLOCK; cycle_blocks as usize];
         for block in (0..cycle_blocks as usize).rev() {
-            let BlockPosition { cylinder, position } = places[block];
+            let BlockPosition {
+                cylinder,
+                rotational_position: position,
+            } = places[block];
             let head = &mut first[cylinder as usize][position as usize];
             next[block] = *head;
             *head = block as u16;
@@ -69,7 +73,11 @@ impl RotationTables {
 
     /// Returns the blocks of a group that start in a cylinder at a rotational position, in
     /// ascending order.
-    pub(super) fn blocks(&self, cylinder: u32, position: usize) -> impl Iterator<Item = u32> + '_ {
+    pub(super) fn blocks_at_position(
+        &self,
+        cylinder: u32,
+        position: usize,
+    ) -> impl Iterator<Item = u32> + '_ {
         let base = cylinder / self.cycle_cylinders * self.cycle_blocks;
         let mut block = self.first[(cylinder % self.cycle_cylinders) as usize][position];
         std::iter::from_fn(move || {

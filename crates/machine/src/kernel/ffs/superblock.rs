@@ -1,27 +1,29 @@
 //! Superblock of a 4.2BSD file system: its constants and its address arithmetic.
 
 use super::inode::{INODE_BYTES, InodeNumber};
-use super::parameters::{Geometry, MAX_CYLINDERS_PER_GROUP, NewfsError, Parameters, Tuning};
+use super::parameters::{
+    CYLINDERS_PER_GROUP_MAX, DiskLabel, FileSystemTuning, NewfsError, NewfsParameters,
+};
 use super::rotation::{
-    BlockPosition, MAX_TABLE_BLOCKS, ROTATIONAL_POSITIONS, RotationTables, block_positions,
+    BlockPosition, ROTATIONAL_POSITIONS, RotationTables, TABLE_BLOCKS_MAX, block_positions,
 };
 
 /// Address of a fragment, counted from the start of the partition. Fragment 0 is in the boot block
 /// and never belongs to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Fragment(pub u32);
+pub struct FragmentAddress(pub u32);
 
 /// Number of a cylinder group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Group(pub u32);
+pub struct GroupIndex(pub u32);
 
 /// Size of the boot block in bytes. The superblock and each of its copies have the same size.
 const BOOT_BYTES: u32 = 8192;
 const SUPERBLOCK_BYTES: u32 = 8192;
 /// Maximum number of inodes in a cylinder group (`MAXIPG`).
-const MAX_INODES_PER_GROUP: u32 = 2048;
+const INODES_PER_GROUP_MAX: u32 = 2048;
 /// Size of a cylinder group's entry in the summary array, in bytes.
-const SUMMARY_BYTES: u32 = 16;
+const GROUP_SUMMARY_BYTES: u32 = 16;
 /// Bytes of a cylinder group's map block before the fragment map: counters by cylinder and by
 /// rotational position, and the inode map.
 const GROUP_HEADER_BYTES: u32 = 988;
@@ -29,8 +31,8 @@ const GROUP_HEADER_BYTES: u32 = 988;
 /// Constants of a 4.2BSD file system.
 #[derive(Debug, Clone)]
 pub struct Superblock {
-    geometry: Geometry,
-    parameters: Parameters,
+    geometry: DiskLabel,
+    parameters: NewfsParameters,
     sectors_per_fragment: u32,
     fragments_per_block: u32,
     cycle_cylinders: u32,
@@ -53,14 +55,17 @@ pub struct Superblock {
     gap_fragments: u32,
     pub(super) data_fragments: u32,
     pub(super) block_positions: Vec<BlockPosition>,
-    pub(super) rotation: Option<RotationTables>,
+    pub(super) rotation_tables: Option<RotationTables>,
     /// Table of the run lengths in each byte of a fragment map: bit n-1 is set if one of the byte's
     /// blocks has a run of exactly n free fragments.
     pub(super) run_sizes: [u8; 256],
 }
 
 impl Superblock {
-    pub(super) fn new(geometry: Geometry, parameters: Parameters) -> Result<Self, NewfsError> {
+    pub(super) fn new(
+        geometry: DiskLabel,
+        parameters: NewfsParameters,
+    ) -> Result<Self, NewfsError> {
         geometry.validate()?;
         parameters.validate(&geometry)?;
         let sectors_per_fragment = parameters.fragment_bytes / geometry.sector_bytes;
@@ -114,12 +119,12 @@ impl Superblock {
                 geometry.sectors_per_track,
                 cylinder_sectors,
             ),
-            rotation: None,
-            run_sizes: run_sizes(fragments_per_block),
+            rotation_tables: None,
+            run_sizes: free_run_size_masks(fragments_per_block),
             geometry,
             parameters,
         };
-        superblock.place_groups()?;
+        superblock.compute_group_layout()?;
         superblock.make_rotation_tables();
         superblock.gap_fragments = superblock.rotational_gap();
         Ok(superblock)
@@ -131,19 +136,19 @@ impl Superblock {
         let sectors_per_block = self.sectors_per_fragment * self.fragments_per_block;
         let cycle_blocks =
             self.cycle_cylinders * self.geometry.sectors_per_cylinder() / sectors_per_block;
-        if self.geometry.tracks_per_cylinder > 1 && cycle_blocks <= MAX_TABLE_BLOCKS {
+        if self.geometry.tracks_per_cylinder > 1 && cycle_blocks <= TABLE_BLOCKS_MAX {
             let tables =
                 RotationTables::new(self.cycle_cylinders, cycle_blocks, &self.block_positions);
-            self.rotation = Some(tables);
+            self.rotation_tables = Some(tables);
         }
     }
 
     /// Computes the number of cylinder groups, and drops a last group that its own metadata would
     /// fill.
-    fn place_groups(&mut self) -> Result<(), NewfsError> {
+    fn compute_group_layout(&mut self) -> Result<(), NewfsError> {
         self.group_count = self.size_fragments.div_ceil(self.fragments_per_group);
-        self.summary_bytes =
-            (self.group_count * SUMMARY_BYTES).next_multiple_of(self.parameters.fragment_bytes);
+        self.summary_bytes = (self.group_count * GROUP_SUMMARY_BYTES)
+            .next_multiple_of(self.parameters.fragment_bytes);
         // Summary, root directory and lost+found.
         let first_group = self.data_offset
             + (self.summary_fragments()).next_multiple_of(self.fragments_per_block)
@@ -154,7 +159,7 @@ impl Superblock {
                 needed: first_group * self.sectors_per_fragment,
             });
         }
-        let widest = Group(self.group_shift_mask.min(self.group_count - 1));
+        let widest = GroupIndex(self.group_shift_mask.min(self.group_count - 1));
         let metadata = self.data_start(widest).0 - self.group_base(widest).0;
         if metadata.max(first_group) >= self.fragments_per_group && self.group_count > 1 {
             return Err(NewfsError::GroupTooSmall {
@@ -162,7 +167,7 @@ impl Superblock {
                 group_fragments: self.fragments_per_group,
             });
         }
-        let last = Group(self.group_count - 1);
+        let last = GroupIndex(self.group_count - 1);
         if self.group_count > 1 && self.data_start(last).0 > self.size_fragments {
             self.group_count -= 1;
             self.size_fragments = self.group_count * self.fragments_per_group;
@@ -180,7 +185,7 @@ impl Superblock {
         (fragments as u32).next_multiple_of(self.fragments_per_block)
     }
 
-    pub(super) fn tune(&mut self, tuning: Tuning) -> Result<(), NewfsError> {
+    pub(super) fn set_tuning(&mut self, tuning: FileSystemTuning) -> Result<(), NewfsError> {
         tuning.validate(self.geometry.revolutions_per_second)?;
         self.parameters.rotdelay_ms = tuning.rotdelay_ms;
         self.parameters.maxcontig_blocks = tuning.maxcontig_blocks;
@@ -192,13 +197,13 @@ impl Superblock {
 
     /// Returns the geometry of the partition.
     #[must_use]
-    pub fn geometry(&self) -> &Geometry {
+    pub fn geometry(&self) -> &DiskLabel {
         &self.geometry
     }
 
     /// Returns the current parameters, with the changes of `tune`.
     #[must_use]
-    pub fn parameters(&self) -> &Parameters {
+    pub fn parameters(&self) -> &NewfsParameters {
         &self.parameters
     }
 
@@ -289,63 +294,63 @@ impl Superblock {
 
     /// Returns the first sector of a fragment, counted from the start of the partition.
     #[must_use]
-    pub fn sector(&self, address: Fragment) -> u32 {
+    pub fn first_sector_of_fragment(&self, address: FragmentAddress) -> u32 {
         address.0 * self.sectors_per_fragment
     }
 
     /// Returns the cylinder of the partition in which a fragment starts.
     #[must_use]
-    pub fn cylinder(&self, address: Fragment) -> u32 {
-        self.sector(address) / self.geometry.sectors_per_cylinder()
+    pub fn cylinder_of_fragment(&self, address: FragmentAddress) -> u32 {
+        self.first_sector_of_fragment(address) / self.geometry.sectors_per_cylinder()
     }
 
     /// Returns the rotational position (0 to 7) at which a fragment starts.
     #[must_use]
-    pub fn rotational_position(&self, address: Fragment) -> u32 {
-        let in_track = self.sector(address) % self.geometry.sectors_per_track;
+    pub fn rotational_position(&self, address: FragmentAddress) -> u32 {
+        let in_track = self.first_sector_of_fragment(address) % self.geometry.sectors_per_track;
         in_track * ROTATIONAL_POSITIONS as u32 / self.geometry.sectors_per_track
     }
 
     /// Returns the cylinder group of a fragment.
     #[must_use]
-    pub fn group_of(&self, address: Fragment) -> Group {
-        Group(address.0 / self.fragments_per_group)
+    pub fn group_of(&self, address: FragmentAddress) -> GroupIndex {
+        GroupIndex(address.0 / self.fragments_per_group)
     }
 
     /// Returns the cylinder group of an inode.
     #[must_use]
-    pub fn group_of_inode(&self, inode: InodeNumber) -> Group {
-        Group(inode.0 / self.inodes_per_group)
+    pub fn group_of_inode(&self, inode: InodeNumber) -> GroupIndex {
+        GroupIndex(inode.0 / self.inodes_per_group)
     }
 
     /// Returns the first fragment of a cylinder group.
     #[must_use]
-    pub fn group_base(&self, group: Group) -> Fragment {
-        Fragment(group.0 * self.fragments_per_group)
+    pub fn group_base(&self, group: GroupIndex) -> FragmentAddress {
+        FragmentAddress(group.0 * self.fragments_per_group)
     }
 
     /// Returns the fragment after the last one of a cylinder group.
     #[must_use]
-    pub fn group_end(&self, group: Group) -> Fragment {
-        Fragment(((group.0 + 1) * self.fragments_per_group).min(self.size_fragments))
+    pub fn group_end(&self, group: GroupIndex) -> FragmentAddress {
+        FragmentAddress(((group.0 + 1) * self.fragments_per_group).min(self.size_fragments))
     }
 
     /// Returns the fragment from which the offsets of a cylinder group's metadata count.
-    fn group_start(&self, group: Group) -> u32 {
+    fn group_start(&self, group: GroupIndex) -> u32 {
         self.group_base(group).0 + self.group_shift * (group.0 & self.group_shift_mask)
     }
 
     /// Returns the address of a cylinder group's copy of the superblock. Group 0 has a copy too;
     /// the superblock itself is at [`Self::superblock_address`].
     #[must_use]
-    pub fn superblock_copy_address(&self, group: Group) -> Fragment {
-        Fragment(self.group_start(group) + self.superblock_offset)
+    pub fn superblock_copy_address(&self, group: GroupIndex) -> FragmentAddress {
+        FragmentAddress(self.group_start(group) + self.superblock_offset)
     }
 
     /// Returns the address of the superblock that sync writes.
     #[must_use]
-    pub fn superblock_address(&self) -> Fragment {
-        Fragment(BOOT_BYTES / self.parameters.fragment_bytes)
+    pub fn superblock_address(&self) -> FragmentAddress {
+        FragmentAddress(BOOT_BYTES / self.parameters.fragment_bytes)
     }
 
     /// Returns the size of the superblock in bytes.
@@ -356,8 +361,8 @@ impl Superblock {
 
     /// Returns the address of the summary array, which follows the inodes of group 0.
     #[must_use]
-    pub fn summary_address(&self) -> Fragment {
-        self.data_start(Group(0))
+    pub fn summary_address(&self) -> FragmentAddress {
+        self.data_start(GroupIndex(0))
     }
 
     /// Returns the size of the summary array in bytes, a whole number of fragments.
@@ -372,8 +377,8 @@ impl Superblock {
 
     /// Returns the address of a cylinder group's map block.
     #[must_use]
-    pub fn group_map_address(&self, group: Group) -> Fragment {
-        Fragment(self.group_start(group) + self.map_offset)
+    pub fn group_map_address(&self, group: GroupIndex) -> FragmentAddress {
+        FragmentAddress(self.group_start(group) + self.map_offset)
     }
 
     /// Returns the bytes of a cylinder group's map block that the kernel reads and writes: a whole
@@ -385,41 +390,41 @@ impl Superblock {
 
     /// Returns the address of the first inode block of a cylinder group.
     #[must_use]
-    pub fn inodes_start(&self, group: Group) -> Fragment {
-        Fragment(self.group_start(group) + self.inode_offset)
+    pub fn inodes_start(&self, group: GroupIndex) -> FragmentAddress {
+        FragmentAddress(self.group_start(group) + self.inode_offset)
     }
 
     /// Returns the address of the block that holds an inode.
     #[must_use]
-    pub fn inode_block_address(&self, inode: InodeNumber) -> Fragment {
+    pub fn inode_block_address(&self, inode: InodeNumber) -> FragmentAddress {
         let block = inode.0 % self.inodes_per_group / self.inodes_per_block();
         let start = self.inodes_start(self.group_of_inode(inode));
-        Fragment(start.0 + block * self.fragments_per_block)
+        FragmentAddress(start.0 + block * self.fragments_per_block)
     }
 
     /// Returns the first fragment behind a cylinder group's metadata. The blocks between the
     /// group's base and its superblock copy are data too, except in group 0.
     #[must_use]
-    pub fn data_start(&self, group: Group) -> Fragment {
-        Fragment(self.group_start(group) + self.data_offset)
+    pub fn data_start(&self, group: GroupIndex) -> FragmentAddress {
+        FragmentAddress(self.group_start(group) + self.data_offset)
     }
 
     /// Returns the preferred address for a new section of a file, or for a new file: block number 1
     /// of the cylinder group.
     #[must_use]
-    pub fn section_start(&self, group: Group) -> Fragment {
-        Fragment(self.group_base(group).0 + self.fragments_per_block)
+    pub fn section_start(&self, group: GroupIndex) -> FragmentAddress {
+        FragmentAddress(self.group_base(group).0 + self.fragments_per_block)
     }
 }
 
 /// Computes the smallest number of cylinders that holds a whole number of blocks. The sectors per
 /// block are a power of two, so that repeated halving of both sides finds it.
-fn cycle_cylinders(geometry: &Geometry, parameters: &Parameters) -> Result<u32, NewfsError> {
+fn cycle_cylinders(geometry: &DiskLabel, parameters: &NewfsParameters) -> Result<u32, NewfsError> {
     let sectors_per_block = parameters.block_bytes / geometry.sector_bytes;
     let twos = geometry.sectors_per_cylinder().trailing_zeros();
     let cycle = (sectors_per_block >> twos.min(sectors_per_block.trailing_zeros())).max(1);
     let given = parameters.cylinders_per_group;
-    if cycle > MAX_CYLINDERS_PER_GROUP {
+    if cycle > CYLINDERS_PER_GROUP_MAX {
         let block_bytes = parameters.block_bytes;
         return Err(NewfsError::NoAlignment {
             block_bytes,
@@ -435,14 +440,14 @@ fn cycle_cylinders(geometry: &Geometry, parameters: &Parameters) -> Result<u32, 
     Ok(cycle)
 }
 
-fn inodes_per_group(parameters: &Parameters, fragments_per_group: u32) -> u32 {
+fn inodes_per_group(parameters: &NewfsParameters, fragments_per_group: u32) -> u32 {
     let group_bytes = u64::from(fragments_per_group) * u64::from(parameters.fragment_bytes);
     let wanted = group_bytes / u64::from(parameters.bytes_per_inode);
-    let inodes = (wanted as u32).clamp(1, MAX_INODES_PER_GROUP);
+    let inodes = (wanted as u32).clamp(1, INODES_PER_GROUP_MAX);
     inodes.next_multiple_of(parameters.block_bytes / INODE_BYTES)
 }
 
-fn run_sizes(fragments_per_block: u32) -> [u8; 256] {
+fn free_run_size_masks(fragments_per_block: u32) -> [u8; 256] {
     let mut table = [0; 256];
     for (byte, sizes) in table.iter_mut().enumerate() {
         let mut run = 0;
@@ -461,15 +466,15 @@ fn run_sizes(fragments_per_block: u32) -> [u8; 256] {
 
 #[cfg(test)]
 mod tests {
-    use super::run_sizes;
+    use super::free_run_size_masks;
 
     #[test]
     fn run_sizes_stop_at_block_ends() {
-        assert_eq!(run_sizes(8)[0xff], 1 << 7);
-        assert_eq!(run_sizes(4)[0xff], 1 << 3);
-        assert_eq!(run_sizes(1)[0x81], 1);
-        assert_eq!(run_sizes(8)[0b0111_0110], 1 << 1 | 1 << 2);
-        assert_eq!(run_sizes(4)[0b0111_0110], 1 << 1 | 1 << 2);
-        assert_eq!(run_sizes(4)[0b0001_1000], 1);
+        assert_eq!(free_run_size_masks(8)[0xff], 1 << 7);
+        assert_eq!(free_run_size_masks(4)[0xff], 1 << 3);
+        assert_eq!(free_run_size_masks(1)[0x81], 1);
+        assert_eq!(free_run_size_masks(8)[0b0111_0110], 1 << 1 | 1 << 2);
+        assert_eq!(free_run_size_masks(4)[0b0111_0110], 1 << 1 | 1 << 2);
+        assert_eq!(free_run_size_masks(4)[0b0001_1000], 1);
     }
 }

@@ -14,8 +14,8 @@ use super::writer;
 use super::*;
 
 /// The Eagle's `g` partition as the disktab of 1983 has it.
-fn eagle_g() -> Geometry {
-    Geometry {
+fn eagle_g() -> DiskLabel {
+    DiskLabel {
         sector_bytes: 512,
         sectors_per_track: 48,
         tracks_per_cylinder: 20,
@@ -25,8 +25,8 @@ fn eagle_g() -> Geometry {
 }
 
 /// The RA81's `h` partition as the disktab of 1983 has it.
-fn ra81_h() -> Geometry {
-    Geometry {
+fn ra81_h() -> DiskLabel {
+    DiskLabel {
         sector_bytes: 512,
         sectors_per_track: 51,
         tracks_per_cylinder: 14,
@@ -36,8 +36,8 @@ fn ra81_h() -> Geometry {
 }
 
 /// A drive of 12 MB in three groups and a bit, quickly filled.
-fn small_drive() -> Geometry {
-    Geometry {
+fn small_drive() -> DiskLabel {
+    DiskLabel {
         sector_bytes: 512,
         sectors_per_track: 32,
         tracks_per_cylinder: 5,
@@ -46,17 +46,17 @@ fn small_drive() -> Geometry {
     }
 }
 
-fn make(geometry: Geometry, block_bytes: u32, rotdelay_ms: u32) -> FileSystem {
-    let parameters = Parameters {
+fn make(geometry: DiskLabel, block_bytes: u32, rotdelay_ms: u32) -> FastFileSystem {
+    let parameters = NewfsParameters {
         rotdelay_ms,
-        ..Parameters::bsd42(block_bytes, 1024)
+        ..NewfsParameters::bsd42_defaults(block_bytes, 1024)
     };
-    FileSystem::newfs(geometry, parameters).expect("a possible file system")
+    FastFileSystem::make_file_system(geometry, parameters).expect("a possible file system")
 }
 
 #[track_caller]
-fn assert_sound(file_system: &FileSystem) -> CheckSummary {
-    file_system.check().unwrap_or_else(|problems| {
+fn assert_sound(file_system: &FastFileSystem) -> CheckSummary {
+    file_system.check_consistency().unwrap_or_else(|problems| {
         let lines: Vec<String> = problems.iter().take(20).map(ToString::to_string).collect();
         panic!("{} problems:\n{}", problems.len(), lines.join("\n"));
     })

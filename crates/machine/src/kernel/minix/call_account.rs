@@ -1,10 +1,10 @@
 //! Time accounts of Minix system calls that several processes work on.
 
-use super::super::process::{Context, Process};
-use super::Minix;
+use super::super::process::{ExecutionContext, Process};
+use super::MinixKernel;
 use diskperf_device::{Request, moment};
 use diskperf_sim::{Time, Usage};
-use diskperf_timeline::{Request as Spans, Stage};
+use diskperf_timeline::{RequestTimeline as Spans, Stage};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -28,43 +28,41 @@ impl CallAccount {
         }
     }
 
-    /// Creates a time account that starts now.
-    pub(super) fn starting_at(now: Time) -> Self {
+    pub(super) fn new_at(now: Time) -> Self {
         let account = Self::default();
-        account.begin(now);
+        account.begin_call(now);
         account
     }
 
     /// Clears the time account and restarts it now.
-    pub(super) fn begin(&self, now: Time) {
-        self.spans.borrow_mut().issue(moment(now));
+    pub(super) fn begin_call(&self, now: Time) {
+        self.spans.borrow_mut().begin_at(moment(now));
     }
 
     /// Books the time since the last mark, up to `until`, under a stage.
-    pub(super) fn mark(&self, stage: Stage, until: Time) {
-        self.spans.borrow_mut().mark(stage, moment(until));
+    pub(super) fn mark_stage(&self, stage: Stage, until: Time) {
+        self.spans.borrow_mut().mark_stage(stage, moment(until));
     }
 
-    /// Returns the time up to which the account is complete.
     pub(super) fn marked_until(&self) -> Time {
-        Time(self.spans.borrow().marked().0)
+        Time(self.spans.borrow().marked_until().0)
     }
 
     /// Books the stages of a completed drive request that the call has waited for.
     pub(super) fn mark_request(&self, request: &Request) {
         let mut account = self.spans.borrow_mut();
         for span in request.spans.spans() {
-            account.mark(span.stage, span.until);
+            account.mark_stage(span.stage, span.stage_end);
         }
     }
 
     /// Books the part `[from, to]` of the time account to the process that has waited for the call.
-    pub(super) fn book(&self, process: &Process, from: Time, to: Time) {
+    pub(super) fn book_spans(&self, process: &Process, from: Time, to: Time) {
         process.book_request(&self.spans.borrow(), from, to);
     }
 }
 
-impl Minix {
+impl MinixKernel {
     /// Spends processor time of a Minix server or task on a call, and books it in the call's time
     /// account.
     ///
@@ -77,23 +75,24 @@ impl Minix {
         stage: Stage,
         cost: Time,
     ) {
-        let begin = self.sim.now();
+        let begin = self.simulation.now();
         assert!(
             account.marked_until() == begin,
             "the time account of a call has no gaps"
         );
-        let slowed = process.booked_time(Stage::MemoryContention);
-        self.spend(Context::Process(process), stage, cost).await;
-        let slowed = process.booked_time(Stage::MemoryContention) - slowed;
-        account.mark(stage, begin + cost);
-        account.mark(Stage::MemoryContention, begin + cost + slowed);
-        account.mark(Stage::Interrupt, self.sim.now());
+        let slowed = process.stage_time(Stage::MemoryContention);
+        self.spend_processor_time(ExecutionContext::InProcess(process), stage, cost)
+            .await;
+        let slowed = process.stage_time(Stage::MemoryContention) - slowed;
+        account.mark_stage(stage, begin + cost);
+        account.mark_stage(Stage::MemoryContention, begin + cost + slowed);
+        account.mark_stage(Stage::Interrupt, self.simulation.now());
         if let Some(client) = &account.client {
-            let now = self.sim.now();
+            let now = self.simulation.now();
             let usage = Usage {
-                work: cost,
-                slowed,
-                interrupted: now - begin - cost - slowed,
+                work_time: cost,
+                slowdown_time: slowed,
+                interrupted_time: now - begin - cost - slowed,
             };
             client.record_client_work(now, stage, usage);
         }

@@ -1,11 +1,11 @@
 //! Consistency check of a Minix file system in the manner of fsck. It compares the inodes and zones
 //! that can be reached from the root with the maps.
 
-use super::Minix;
-use super::cache::BlockKey;
+use super::MinixKernel;
+use super::cache::DriveBlockKey;
 use super::layout::{
-    BLOCK_BYTES, BlockPointer, ENTRY_BYTES, INODE_BYTES, Inode, Kind, ROOT_INODE, Volume,
-    locate_pointer, read_u16,
+    BLOCK_BYTES, BlockPointer, DIRECTORY_ENTRY_BYTES, INODE_BYTES, MinixInode, MinixInodeKind,
+    MinixVolume, ROOT_INODE, locate_pointer, read_u16,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,45 +14,45 @@ pub(super) type BlockReader<'a> = dyn FnMut(u32) -> Vec<u8> + 'a;
 
 /// Counts of files, directories and zones in a consistent Minix file system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MinixCheck {
+pub struct MinixCheckSummary {
     /// Number of files that can be reached from the root.
-    pub files: u32,
+    pub file_count: u32,
     /// Number of directories, including the root.
-    pub directories: u32,
+    pub directory_count: u32,
     /// Number of files without a name that a process has open.
-    pub open_unlinked: u32,
+    pub open_unlinked_count: u32,
     /// Number of zones in use.
-    pub zones: u32,
+    pub used_zone_count: u32,
 }
 
 struct MinixChecker<'a> {
     read_block: &'a mut BlockReader<'a>,
     /// Inodes that the file server has in core. They supersede the inodes on the drive.
-    in_core: &'a BTreeMap<u32, Inode>,
-    volume: &'a Volume,
+    in_core: &'a BTreeMap<u32, MinixInode>,
+    volume: &'a MinixVolume,
     name_counts: BTreeMap<u32, u32>,
     claimed_zones: BTreeSet<u16>,
-    summary: MinixCheck,
+    summary: MinixCheckSummary,
     problems: Vec<String>,
 }
 
-impl Minix {
+impl MinixKernel {
     /// Checks the Minix file system of a drive, with the cached blocks in place of those on the
     /// drive. Returns all inconsistencies as an error.
-    pub(crate) fn check_volume(&self, drive: u32) -> Result<MinixCheck, Vec<String>> {
-        let server = self.server.borrow();
+    pub(crate) fn check_volume(&self, drive: u32) -> Result<MinixCheckSummary, Vec<String>> {
+        let server = self.file_server_state.borrow();
         let mut read = |block: u32| {
-            let key = BlockKey {
+            let key = DriveBlockKey {
                 drive: Some(drive),
                 block,
             };
-            if let Some(memory) = server.cache.peek(key) {
+            if let Some(memory) = server.cache.cached_data(key) {
                 return memory.borrow().clone();
             }
             let mut bytes = vec![0; BLOCK_BYTES];
             let at = u64::from(block) * BLOCK_BYTES as u64;
             self.volumes
-                .with_medium(drive, |medium| medium.read_bytes(at, &mut bytes));
+                .with_contents(drive, |medium| medium.read_bytes(at, &mut bytes));
             bytes
         };
         let in_core = server.inodes.inodes_of_drive(drive);
@@ -62,7 +62,7 @@ impl Minix {
             volume: &server.volumes[drive as usize],
             name_counts: BTreeMap::new(),
             claimed_zones: BTreeSet::new(),
-            summary: MinixCheck::default(),
+            summary: MinixCheckSummary::default(),
             problems: Vec::new(),
         };
         check.check_all();
@@ -86,7 +86,7 @@ impl MinixChecker<'_> {
             .map(|(number, _)| *number)
             .collect();
         for number in unlinked {
-            self.summary.open_unlinked += 1;
+            self.summary.open_unlinked_count += 1;
             self.name_counts.insert(number, 0);
             if let Some(inode) = self.read_inode(number) {
                 self.claim_zones(number, &inode);
@@ -103,8 +103,8 @@ impl MinixChecker<'_> {
                 ));
             }
         }
-        for number in 1..self.volume.inode_map.bits() {
-            let taken = self.volume.inode_map.is_taken(number);
+        for number in 1..self.volume.inode_map.bit_count() {
+            let taken = self.volume.inode_map.is_bit_taken(number);
             if taken != links.contains_key(&number) {
                 self.add_problem(format!(
                     "inode {number}: allocated in the map: {taken}, reachable: {}",
@@ -112,47 +112,47 @@ impl MinixChecker<'_> {
                 ));
             }
         }
-        for bit in 1..self.volume.zone_map.bits() {
+        for bit in 1..self.volume.zone_map.bit_count() {
             let used = self
                 .claimed_zones
                 .iter()
                 .any(|zone| self.volume.zone_bit(*zone) == Some(bit));
-            if self.volume.zone_map.is_taken(bit) != used {
+            if self.volume.zone_map.is_bit_taken(bit) != used {
                 self.add_problem(format!(
                     "zone of bit {bit}: used by a file: {used}, allocated in the map: {}",
                     !used
                 ));
             }
         }
-        self.summary.zones = self.claimed_zones.len() as u32;
+        self.summary.used_zone_count = self.claimed_zones.len() as u32;
     }
 
     fn add_problem(&mut self, problem: String) {
         self.problems.push(problem);
     }
 
-    fn read_inode(&mut self, number: u32) -> Option<Inode> {
+    fn read_inode(&mut self, number: u32) -> Option<MinixInode> {
         if let Some(inode) = self.in_core.get(&number) {
             return Some(inode.clone());
         }
         let block = (self.read_block)(self.volume.inode_block(number));
-        let at = Volume::inode_offset(number);
-        Inode::decode(&block[at..at + INODE_BYTES])
+        let at = MinixVolume::inode_offset(number);
+        MinixInode::decode_inode(&block[at..at + INODE_BYTES])
     }
 
     fn check_directory(&mut self, number: u32, parent: u32) {
         let Some(inode) = self.read_inode(number) else {
             return self.add_problem(format!("directory {number} has no inode"));
         };
-        self.summary.directories += 1;
+        self.summary.directory_count += 1;
         self.claim_zones(number, &inode);
         let mut entries = Vec::new();
-        for block in 0..inode.blocks() {
+        for block in 0..inode.block_count() {
             let zone = self.zone_of_block(&inode, block);
             let bytes = (self.read_block)(u32::from(zone));
             let end =
                 (inode.size_bytes - u64::from(block) * BLOCK_BYTES as u64).min(BLOCK_BYTES as u64);
-            for entry in bytes[..end as usize].chunks(ENTRY_BYTES) {
+            for entry in bytes[..end as usize].chunks(DIRECTORY_ENTRY_BYTES) {
                 let name = entry[2..].split(|byte| *byte == 0).next().unwrap_or(&[]);
                 entries.push((u32::from(read_u16(entry, 0)), name.to_vec()));
             }
@@ -179,24 +179,26 @@ impl MinixChecker<'_> {
             None => self.add_problem(format!(
                 "directory {directory} names inode {number}, which is free"
             )),
-            Some(inode) if inode.kind == Kind::Directory => self.check_directory(number, directory),
+            Some(inode) if inode.kind == MinixInodeKind::Directory => {
+                self.check_directory(number, directory)
+            }
             Some(inode) if first => {
-                self.summary.files += 1;
+                self.summary.file_count += 1;
                 self.claim_zones(number, &inode);
             }
             Some(_) => {}
         }
     }
 
-    fn zone_of_block(&mut self, inode: &Inode, block: u32) -> u16 {
+    fn zone_of_block(&mut self, inode: &MinixInode, block: u32) -> u16 {
         let mut follow = |zone: u16, place: usize| match zone {
             0 => 0,
             zone => read_u16(&(self.read_block)(u32::from(zone)), 2 * place),
         };
         match locate_pointer(block) {
-            BlockPointer::Direct(place) => inode.zones[place],
-            BlockPointer::Indirect(place) => follow(inode.zones[7], place),
-            BlockPointer::Double(first, place) => {
+            BlockPointer::DirectPointer(place) => inode.zones[place],
+            BlockPointer::IndirectPointer(place) => follow(inode.zones[7], place),
+            BlockPointer::DoubleIndirectPointer(first, place) => {
                 let second = follow(inode.zones[8], first);
                 follow(second, place)
             }
@@ -205,7 +207,7 @@ impl MinixChecker<'_> {
 
     /// Claims all zones of an inode, and reports a problem for a zone that another inode has
     /// claimed.
-    fn claim_zones(&mut self, number: u32, inode: &Inode) {
+    fn claim_zones(&mut self, number: u32, inode: &MinixInode) {
         let mut levels: Vec<(u16, u32)> = Vec::new();
         levels.extend(inode.zones[..7].iter().map(|zone| (*zone, 0)));
         levels.push((inode.zones[7], 1));

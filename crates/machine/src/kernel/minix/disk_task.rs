@@ -1,14 +1,14 @@
 //! Disk task of Minix. It handles one request at a time, from its message to the drive's interrupt
 //! and the reply.
 
-use super::Minix;
+use super::MinixKernel;
 use super::call_account::CallAccount;
 use super::message::{
     AcceptedSenders, DeviceRequest, Endpoint, MessageBody, MessageParty, MinixDevice,
 };
 use crate::driver::DriverHost;
 use crate::errno::{Errno, Result};
-use crate::hardware::{Hardware, Surroundings};
+use crate::hardware::{Hardware, SimulationContext};
 use crate::kernel::driver::DriverKernel;
 use crate::parts::PartDriver;
 use diskperf_device::{Operation, Request, RequestId, moment};
@@ -30,12 +30,12 @@ struct ReadAheadBlocks {
 }
 
 impl ReadAheadBlocks {
-    fn covers(&self, drive: u32, position: u64, bytes: u64) -> bool {
+    fn covers_range(&self, drive: u32, position: u64, bytes: u64) -> bool {
         let end = self.position + self.bytes.len() as u64;
         self.drive == drive && self.position <= position && position + bytes <= end
     }
 
-    fn overlaps(&self, drive: u32, position: u64, bytes: u64) -> bool {
+    fn overlaps_range(&self, drive: u32, position: u64, bytes: u64) -> bool {
         let end = self.position + self.bytes.len() as u64;
         self.drive == drive && self.position < position + bytes && position < end
     }
@@ -43,56 +43,56 @@ impl ReadAheadBlocks {
 
 /// Context of the disk task while it runs a driver.
 struct DiskTask<'a> {
-    minix: &'a Minix,
+    kernel: &'a MinixKernel,
     task_party: &'a MessageParty,
     account: &'a CallAccount,
 }
 
 impl DriverHost for DiskTask<'_> {
     fn hardware(&self) -> &RefCell<Hardware> {
-        &self.minix.hardware
+        &self.kernel.hardware
     }
 
-    fn surroundings(&self) -> Surroundings<'_> {
-        self.minix.surroundings()
+    fn surroundings(&self) -> SimulationContext<'_> {
+        self.kernel.simulation_context()
     }
 
-    fn spend(&self, stage: Stage, cost: Time) -> impl Future<Output = ()> {
+    fn spend_processor_time(&self, stage: Stage, cost: Time) -> impl Future<Output = ()> {
         let own = (&*self.task_party.process, self.account);
-        self.minix.spend_on_call(own, stage, cost)
+        self.kernel.spend_on_call(own, stage, cost)
     }
 
-    fn completed(&self, id: RequestId) {
-        self.minix.completed(id);
+    fn complete_request(&self, id: RequestId) {
+        self.kernel.request_completed(id);
     }
 
-    fn give_up(&self, id: RequestId, tries: u32) {
-        self.minix.give_up(id, tries);
+    fn fail_request(&self, id: RequestId, tries: u32) {
+        self.kernel.halt_after_hard_error(id, tries);
     }
 }
 
-impl Minix {
+impl MinixKernel {
     /// Runs the disk task, which receives device requests, serves them and replies. It never ends.
     pub(crate) async fn disk_task(self: Rc<Self>) {
-        let me = self.find_party(Endpoint::Disk);
-        self.begin(&me.process).await;
+        let me = self.find_party(Endpoint::DiskTask);
+        self.begin_process(&me.process).await;
         let mut ahead = ReadAheadBlocks::default();
         loop {
-            let message = self.receive(&me, AcceptedSenders::Any).await;
-            let MessageBody::Device(request) = message.body else {
+            let message = self.receive_message(&me, AcceptedSenders::AnySender).await;
+            let MessageBody::DeviceRequest(request) = message.body else {
                 panic!("the disk task serves only drives")
             };
-            let cost = self.config.task;
+            let cost = self.config.disk_task_time;
             self.spend_on_call((&me.process, &message.account), Stage::Driver, cost)
                 .await;
             let moved = self
                 .serve_disk_request(&me, &message.account, &request, &mut ahead)
                 .await;
-            self.send(
+            self.send_message(
                 &me,
-                message.from,
+                message.sender,
                 &message.account,
-                MessageBody::Transferred(moved),
+                MessageBody::DeviceReply(moved),
             )
             .await;
         }
@@ -107,11 +107,11 @@ impl Minix {
         request: &DeviceRequest,
         ahead: &mut ReadAheadBlocks,
     ) -> Result<usize> {
-        let MinixDevice::Drive(drive) = request.device else {
+        let MinixDevice::DriveDevice(drive) = request.device else {
             panic!("the disk task serves only drives")
         };
         let partition = self.volumes.partition(drive);
-        let driver = self.drivers.get(partition.drive);
+        let driver = self.drivers.driver_of_drive(partition.drive);
         let asked: u64 = request
             .buffers
             .iter()
@@ -119,16 +119,16 @@ impl Minix {
             .sum();
         let sector = u64::from(partition.sector_bytes);
         if !request.position.is_multiple_of(sector) || !asked.is_multiple_of(sector) {
-            return Err(Errno::Invalid);
+            return Err(Errno::InvalidArgument);
         }
-        let left = partition.bytes().saturating_sub(request.position);
+        let left = partition.size_bytes().saturating_sub(request.position);
         let bytes = asked.min(left);
         if bytes == 0 {
             return Ok(0);
         }
         let at = (drive, request.position);
-        if request.write {
-            if ahead.overlaps(drive, request.position, bytes) {
+        if request.is_write {
+            if ahead.overlaps_range(drive, request.position, bytes) {
                 ahead.bytes.clear();
             }
             self.read_with_ahead((me, driver), account, (at, bytes, true))
@@ -136,9 +136,9 @@ impl Minix {
             self.write_medium(at, bytes, request);
             return Ok(bytes as usize);
         }
-        let read_ahead = u64::from(driver.read_ahead_bytes());
+        let read_ahead = u64::from(driver.read_bytes_min());
         let wanted = read_ahead.next_multiple_of(sector).min(left);
-        if !ahead.covers(drive, request.position, bytes) {
+        if !ahead.covers_range(drive, request.position, bytes) {
             if wanted <= bytes {
                 // Nothing to keep: the data goes where it is wanted.
                 self.read_with_ahead((me, driver), account, (at, bytes, false))
@@ -151,7 +151,7 @@ impl Minix {
             ahead.drive = drive;
             ahead.position = request.position;
             ahead.bytes.resize(wanted as usize, 0);
-            self.volumes.with_medium(drive, |medium| {
+            self.volumes.with_contents(drive, |medium| {
                 medium.read_bytes(request.position, &mut ahead.bytes);
             });
         }
@@ -194,12 +194,12 @@ impl Minix {
     ) {
         let partition = self.volumes.partition(drive);
         let task = DiskTask {
-            minix: self,
+            kernel: self,
             task_party: me,
             account,
         };
-        if let Some(cost) = driver.queueing(partition.drive) {
-            task.spend(Stage::Driver, cost).await;
+        if let Some(cost) = driver.queueing_cost(partition.drive) {
+            task.spend_processor_time(Stage::Driver, cost).await;
         }
         let sector_bytes = u64::from(partition.sector_bytes);
         let mut request = Request {
@@ -209,20 +209,20 @@ impl Minix {
             sectors: (bytes / sector_bytes) as u32,
             ..Request::default()
         };
-        request.spans.issue(moment(self.sim.now()));
-        let id = self.hardware.borrow_mut().requests.issue(request);
+        request.spans.begin_at(moment(self.simulation.now()));
+        let id = self.hardware.borrow_mut().submitted_requests.issue(request);
         self.record_issue(id, true);
         if let (false, Some(program)) = (write, &*self.billed_process.borrow()) {
             program.count_storage_read(bytes as u32);
         }
-        driver.take(&task, id).await;
-        let hardware = AcceptedSenders::Only(Endpoint::Hardware);
-        let MessageBody::Interrupt = self.receive(me, hardware).await.body else {
+        driver.accept_request(&task, id).await;
+        let hardware = AcceptedSenders::OnlySender(Endpoint::Hardware);
+        let MessageBody::Interrupt = self.receive_message(me, hardware).await.body else {
             panic!("hardware interrupts")
         };
         let request = self.take_completed(id);
         account.mark_request(&request);
-        self.count_request(None, &request, true);
+        self.count_completed_request(None, &request, true);
     }
 
     fn read_medium(&self, (drive, mut at): (u32, u64), bytes: u64, request: &DeviceRequest) {
@@ -232,7 +232,7 @@ impl Minix {
             let run = left.min(piece.len());
             let part = &mut piece[..run];
             self.volumes
-                .with_medium(drive, |medium| medium.read_bytes(at, part));
+                .with_contents(drive, |medium| medium.read_bytes(at, part));
             at += run as u64;
             left -= run;
         }
@@ -245,7 +245,7 @@ impl Minix {
             let run = left.min(piece.len());
             let part = &piece[..run];
             self.volumes
-                .with_medium(drive, |medium| medium.write_bytes(at, part));
+                .with_contents(drive, |medium| medium.write_bytes(at, part));
             at += run as u64;
             left -= run;
         }

@@ -11,51 +11,47 @@ pub const BLOCK_BYTES: usize = 1024;
 pub(crate) const INODE_BYTES: usize = 32;
 const INODES_PER_BLOCK: u32 = (BLOCK_BYTES / INODE_BYTES) as u32;
 /// Size of a Minix directory entry in bytes: an inode number and a name.
-pub(crate) const ENTRY_BYTES: usize = 16;
+pub(crate) const DIRECTORY_ENTRY_BYTES: usize = 16;
 /// Longest name in a Minix directory, in bytes. Longer names are truncated.
-pub(crate) const NAME_BYTES: usize = 14;
+pub(crate) const NAME_BYTES_MAX: usize = 14;
 /// Number of zones to which a Minix inode points directly.
-pub(crate) const DIRECT_ZONES: u32 = 7;
+pub(crate) const DIRECT_ZONE_COUNT: u32 = 7;
 /// Number of zones to which an indirect block points.
 pub(crate) const ZONES_PER_BLOCK: u32 = (BLOCK_BYTES / 2) as u32;
 /// Maximum length of a Minix file in blocks.
 pub(crate) const FILE_BLOCKS_MAX: u32 =
-    DIRECT_ZONES + ZONES_PER_BLOCK + ZONES_PER_BLOCK * ZONES_PER_BLOCK;
-/// Maximum length of a Minix file in bytes.
+    DIRECT_ZONE_COUNT + ZONES_PER_BLOCK + ZONES_PER_BLOCK * ZONES_PER_BLOCK;
 pub(crate) const FILE_BYTES_MAX: u64 = FILE_BLOCKS_MAX as u64 * BLOCK_BYTES as u64;
-/// Inode number of the root directory.
 pub(crate) const ROOT_INODE: u32 = 1;
 /// Magic number that identifies a Minix super block.
-const MAGIC: u16 = 0x137f;
+const SUPERBLOCK_MAGIC: u16 = 0x137f;
 /// First block of the bit maps, which follow the boot block and the super block.
 const FIRST_MAP_BLOCK: u32 = 2;
 const BITS_PER_BLOCK: u32 = BLOCK_BYTES as u32 * 8;
 
-/// Type of a Minix inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum MinixInodeKind {
     /// Inode of a regular file.
     File,
-    /// Inode of a directory.
     Directory,
 }
 
 const MODE_FILE: u16 = 0o100_666;
 const MODE_DIRECTORY: u16 = 0o040_777;
-const MODE_KIND: u16 = 0o170_000;
+const MODE_KIND_MASK: u16 = 0o170_000;
 
 /// Minix inode as stored on a drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Inode {
-    pub(crate) kind: Kind,
+pub(crate) struct MinixInode {
+    pub(crate) kind: MinixInodeKind,
     pub(crate) size_bytes: u64,
     pub(crate) link_count: u8,
     /// Direct, indirect and double indirect zones; 0 is no zone.
     pub(crate) zones: [u16; 9],
 }
 
-impl Inode {
-    pub(crate) fn new(kind: Kind) -> Self {
+impl MinixInode {
+    pub(crate) fn new(kind: MinixInodeKind) -> Self {
         Self {
             kind,
             size_bytes: 0,
@@ -65,11 +61,11 @@ impl Inode {
     }
 
     /// Decodes an inode from its bytes. Returns `None` if they hold no inode.
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn decode_inode(bytes: &[u8]) -> Option<Self> {
         let mode = read_u16(bytes, 0);
-        let kind = match mode & MODE_KIND {
-            kind if kind == MODE_FILE & MODE_KIND => Kind::File,
-            kind if kind == MODE_DIRECTORY & MODE_KIND => Kind::Directory,
+        let kind = match mode & MODE_KIND_MASK {
+            kind if kind == MODE_FILE & MODE_KIND_MASK => MinixInodeKind::File,
+            kind if kind == MODE_DIRECTORY & MODE_KIND_MASK => MinixInodeKind::Directory,
             _ => return None,
         };
         let mut zones = [0; 9];
@@ -86,11 +82,11 @@ impl Inode {
 
     /// Encodes an inode: mode, owner, size, time, group, links, zones. Owner, group and time stay
     /// zero, because the modelled machine has one user and no calendar.
-    pub(crate) fn encode(&self, bytes: &mut [u8]) {
+    pub(crate) fn encode_inode(&self, bytes: &mut [u8]) {
         bytes.fill(0);
         let mode = match self.kind {
-            Kind::File => MODE_FILE,
-            Kind::Directory => MODE_DIRECTORY,
+            MinixInodeKind::File => MODE_FILE,
+            MinixInodeKind::Directory => MODE_DIRECTORY,
         };
         write_u16(bytes, 0, mode);
         write_u16(bytes, 4, (self.size_bytes >> 16) as u16);
@@ -102,7 +98,7 @@ impl Inode {
     }
 
     /// Returns the number of blocks that the contents of the inode extend over.
-    pub(crate) fn blocks(&self) -> u32 {
+    pub(crate) fn block_count(&self) -> u32 {
         self.size_bytes.div_ceil(BLOCK_BYTES as u64) as u32
     }
 }
@@ -121,21 +117,20 @@ pub(crate) fn write_u16(bytes: &mut [u8], at: usize, value: u16) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BlockPointer {
     /// Index in the inode itself.
-    Direct(usize),
-    /// Index in the indirect block.
-    Indirect(usize),
+    DirectPointer(usize),
+    IndirectPointer(usize),
     /// Index in the double indirect block, and index in the second-level block that it points to.
-    Double(usize, usize),
+    DoubleIndirectPointer(usize, usize),
 }
 
 /// Returns the location of the zone number of a file's block.
 pub(crate) fn locate_pointer(block: u32) -> BlockPointer {
-    let Some(beyond) = block.checked_sub(DIRECT_ZONES) else {
-        return BlockPointer::Direct(block as usize);
+    let Some(beyond) = block.checked_sub(DIRECT_ZONE_COUNT) else {
+        return BlockPointer::DirectPointer(block as usize);
     };
     match beyond.checked_sub(ZONES_PER_BLOCK) {
-        None => BlockPointer::Indirect(beyond as usize),
-        Some(beyond) => BlockPointer::Double(
+        None => BlockPointer::IndirectPointer(beyond as usize),
+        Some(beyond) => BlockPointer::DoubleIndirectPointer(
             (beyond / ZONES_PER_BLOCK) as usize,
             (beyond % ZONES_PER_BLOCK) as usize,
         ),
@@ -144,45 +139,44 @@ pub(crate) fn locate_pointer(block: u32) -> BlockPointer {
 
 /// Bit map of the inodes or zones in use. Bit 0 is never free.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct BitMap {
-    bytes: Vec<u8>,
-    bits: u32,
+pub(crate) struct AllocationMap {
+    map_bytes: Vec<u8>,
+    bit_count: u32,
     pub(crate) is_dirty: bool,
 }
 
-impl BitMap {
+impl AllocationMap {
     fn new(bits: u32) -> Self {
         let blocks = bits.div_ceil(BITS_PER_BLOCK) as usize;
         let mut map = Self {
-            bytes: vec![0; blocks * BLOCK_BYTES],
-            bits,
+            map_bytes: vec![0; blocks * BLOCK_BYTES],
+            bit_count: bits,
             is_dirty: true,
         };
-        map.set(0, true);
+        map.set_bit(0, true);
         map
     }
 
-    /// Reports whether a bit of the map is taken.
-    pub(crate) fn is_taken(&self, bit: u32) -> bool {
-        self.bytes[bit as usize / 8] >> (bit % 8) & 1 == 1
+    pub(crate) fn is_bit_taken(&self, bit: u32) -> bool {
+        self.map_bytes[bit as usize / 8] >> (bit % 8) & 1 == 1
     }
 
-    fn set(&mut self, bit: u32, taken: bool) {
+    fn set_bit(&mut self, bit: u32, taken: bool) {
         let mask = 1 << (bit % 8);
         if taken {
-            self.bytes[bit as usize / 8] |= mask;
+            self.map_bytes[bit as usize / 8] |= mask;
         } else {
-            self.bytes[bit as usize / 8] &= !mask;
+            self.map_bytes[bit as usize / 8] &= !mask;
         }
         self.is_dirty = true;
     }
 
     /// Takes the first free bit of the map from `origin` on, or else from the start.
     pub(crate) fn take_bit(&mut self, origin: u32) -> Option<u32> {
-        let origin = origin.clamp(1, self.bits - 1);
-        let mut order = (origin..self.bits).chain(1..origin);
-        let bit = order.find(|bit| !self.is_taken(*bit))?;
-        self.set(bit, true);
+        let origin = origin.clamp(1, self.bit_count - 1);
+        let mut order = (origin..self.bit_count).chain(1..origin);
+        let bit = order.find(|bit| !self.is_bit_taken(*bit))?;
+        self.set_bit(bit, true);
         Some(bit)
     }
 
@@ -192,77 +186,83 @@ impl BitMap {
     ///
     /// Panics if the bit is free.
     pub(crate) fn free_bit(&mut self, bit: u32) {
-        assert!(self.is_taken(bit), "bit {bit} was free");
-        self.set(bit, false);
+        assert!(self.is_bit_taken(bit), "bit {bit} was free");
+        self.set_bit(bit, false);
     }
 
-    fn blocks(&self) -> u32 {
-        (self.bytes.len() / BLOCK_BYTES) as u32
+    fn map_block_count(&self) -> u32 {
+        (self.map_bytes.len() / BLOCK_BYTES) as u32
     }
 
-    pub(crate) fn bits(&self) -> u32 {
-        self.bits
+    pub(crate) fn bit_count(&self) -> u32 {
+        self.bit_count
     }
 
-    /// Returns the number of free bits in the map.
     pub(crate) fn count_free(&self) -> u32 {
-        (1..self.bits).filter(|bit| !self.is_taken(*bit)).count() as u32
+        (1..self.bit_count)
+            .filter(|bit| !self.is_bit_taken(*bit))
+            .count() as u32
     }
 }
 
 /// Parameters of mkfs for a Minix file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MinixParameters {
+pub struct MinixFileSystemParameters {
     /// Bytes of space per inode. mkfs creates one inode for this many bytes.
     pub bytes_per_inode: u32,
 }
 
 /// Reason why a Minix file system cannot be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum MkfsError {
+pub enum MinixMkfsError {
     /// Partition with too few blocks for the metadata of any file system.
     #[error("a partition of {0} blocks is too small for a Minix file system")]
-    TooSmall(u32),
+    PartitionTooSmall(u32),
     /// Partition with more zones than 16-bit zone numbers can address.
     #[error("a partition of {0} blocks is too large: Minix can address 65535 zones")]
-    TooLarge(u64),
+    PartitionTooLarge(u64),
 }
 
 /// Mounted Minix file system: its super block, and its bit maps, which stay in memory while it is
 /// mounted.
 #[derive(Clone, Debug)]
-pub(crate) struct Volume {
-    blocks: u32,
+pub(crate) struct MinixVolume {
+    block_count: u32,
     first_data_zone: u32,
-    pub(crate) inode_map: BitMap,
-    pub(crate) zone_map: BitMap,
+    pub(crate) inode_map: AllocationMap,
+    pub(crate) zone_map: AllocationMap,
 }
 
-impl Volume {
+impl MinixVolume {
     /// Computes the layout of an empty file system (`mkfs`) without writing anything.
-    pub(crate) fn new(bytes: u64, parameters: MinixParameters) -> Result<Self, MkfsError> {
+    pub(crate) fn new(
+        bytes: u64,
+        parameters: MinixFileSystemParameters,
+    ) -> Result<Self, MinixMkfsError> {
         let blocks = bytes / BLOCK_BYTES as u64;
         let blocks = match u16::try_from(blocks) {
             Ok(blocks) => u32::from(blocks),
-            Err(_) => return Err(MkfsError::TooLarge(blocks)),
+            Err(_) => return Err(MinixMkfsError::PartitionTooLarge(blocks)),
         };
         let wanted = (bytes / u64::from(parameters.bytes_per_inode)).clamp(1, 65_535) as u32;
         let inodes = wanted
             .next_multiple_of(INODES_PER_BLOCK)
             .min(65_535 / 32 * 32);
-        let inode_map = BitMap::new(inodes + 1);
+        let inode_map = AllocationMap::new(inodes + 1);
         // The zone map is as large as the whole partition would need it, as
         // mkfs has it.
         let zone_blocks = blocks.div_ceil(BITS_PER_BLOCK);
         let first_data_zone =
-            FIRST_MAP_BLOCK + inode_map.blocks() + zone_blocks + inodes / INODES_PER_BLOCK;
+            FIRST_MAP_BLOCK + inode_map.map_block_count() + zone_blocks + inodes / INODES_PER_BLOCK;
         if first_data_zone + 1 >= blocks {
-            return Err(MkfsError::TooSmall(blocks));
+            return Err(MinixMkfsError::PartitionTooSmall(blocks));
         }
-        let mut zone_map = BitMap::new(blocks - first_data_zone + 1);
-        zone_map.bytes.resize(zone_blocks as usize * BLOCK_BYTES, 0);
+        let mut zone_map = AllocationMap::new(blocks - first_data_zone + 1);
+        zone_map
+            .map_bytes
+            .resize(zone_blocks as usize * BLOCK_BYTES, 0);
         let mut volume = Self {
-            blocks,
+            block_count: blocks,
             first_data_zone,
             inode_map,
             zone_map,
@@ -274,19 +274,20 @@ impl Volume {
 
     /// Writes all blocks of an empty file system, with its root directory.
     pub(crate) fn write_empty(&self, write: &mut impl FnMut(u32, &[u8])) {
-        for (block, bytes) in self.super_blocks(true) {
+        for (block, bytes) in self.superblock_and_map_blocks(true) {
             write(block, &bytes);
         }
-        let mut root = Inode::new(Kind::Directory);
+        let mut root = MinixInode::new(MinixInodeKind::Directory);
         root.link_count = 2;
-        root.size_bytes = 2 * ENTRY_BYTES as u64;
+        root.size_bytes = 2 * DIRECTORY_ENTRY_BYTES as u64;
         root.zones[0] = self.first_data_zone as u16;
         let mut bytes = vec![0; BLOCK_BYTES];
-        root.encode(&mut bytes[..INODE_BYTES]);
+        root.encode_inode(&mut bytes[..INODE_BYTES]);
         write(self.inode_block(ROOT_INODE), &bytes);
         bytes.fill(0);
         for (place, name) in [".", ".."].into_iter().enumerate() {
-            let entry = &mut bytes[place * ENTRY_BYTES..(place + 1) * ENTRY_BYTES];
+            let entry =
+                &mut bytes[place * DIRECTORY_ENTRY_BYTES..(place + 1) * DIRECTORY_ENTRY_BYTES];
             write_u16(entry, 0, ROOT_INODE as u16);
             entry[2..2 + name.len()].copy_from_slice(name.as_bytes());
         }
@@ -295,34 +296,34 @@ impl Volume {
 
     /// Returns the blocks that sync writes: the changed bit maps, or with `all` the super block and
     /// both maps.
-    pub(crate) fn super_blocks(&self, all: bool) -> Vec<(u32, Vec<u8>)> {
+    pub(crate) fn superblock_and_map_blocks(&self, all: bool) -> Vec<(u32, Vec<u8>)> {
         let mut blocks = Vec::new();
         if all {
-            blocks.push((1, self.super_block()));
+            blocks.push((1, self.superblock_block()));
         }
         let mut first = FIRST_MAP_BLOCK;
         for map in [&self.inode_map, &self.zone_map] {
             if all || map.is_dirty {
-                let parts = map.bytes.chunks(BLOCK_BYTES).enumerate();
+                let parts = map.map_bytes.chunks(BLOCK_BYTES).enumerate();
                 blocks.extend(parts.map(|(part, bytes)| (first + part as u32, bytes.to_vec())));
             }
-            first += map.blocks();
+            first += map.map_block_count();
         }
         blocks
     }
 
-    fn super_block(&self) -> Vec<u8> {
+    fn superblock_block(&self) -> Vec<u8> {
         let mut bytes = vec![0; BLOCK_BYTES];
         let words = [
-            self.inode_map.bits - 1,
-            self.blocks,
-            self.inode_map.blocks(),
-            self.zone_map.blocks(),
+            self.inode_map.bit_count - 1,
+            self.block_count,
+            self.inode_map.map_block_count(),
+            self.zone_map.map_block_count(),
             self.first_data_zone,
             0,
             (FILE_BYTES_MAX >> 16) as u32,
             FILE_BYTES_MAX as u32 & 0xffff,
-            u32::from(MAGIC),
+            u32::from(SUPERBLOCK_MAGIC),
         ];
         for (place, value) in words.into_iter().enumerate() {
             write_u16(&mut bytes, 2 * place, value as u16);
@@ -335,26 +336,26 @@ impl Volume {
     pub(crate) fn read_from_drive(read: &mut BlockReader<'_>) -> Option<Self> {
         let head = read(1);
         let at = |place: usize| u32::from(read_u16(&head, 2 * place));
-        if at(8) != u32::from(MAGIC) {
+        if at(8) != u32::from(SUPERBLOCK_MAGIC) {
             return None;
         }
-        let mut map = |first: u32, blocks: u32, bits: u32| BitMap {
-            bytes: (first..first + blocks).flat_map(&mut *read).collect(),
-            bits,
+        let mut map = |first: u32, blocks: u32, bits: u32| AllocationMap {
+            map_bytes: (first..first + blocks).flat_map(&mut *read).collect(),
+            bit_count: bits,
             is_dirty: false,
         };
         let (inodes, blocks, first_data_zone) = (at(0), at(1), at(4));
         Some(Self {
             inode_map: map(FIRST_MAP_BLOCK, at(2), inodes + 1),
             zone_map: map(FIRST_MAP_BLOCK + at(2), at(3), blocks - first_data_zone + 1),
-            blocks,
+            block_count: blocks,
             first_data_zone,
         })
     }
 
-    /// Returns the number of the block that holds an inode.
     pub(crate) fn inode_block(&self, inode: u32) -> u32 {
-        let first = FIRST_MAP_BLOCK + self.inode_map.blocks() + self.zone_map.blocks();
+        let first =
+            FIRST_MAP_BLOCK + self.inode_map.map_block_count() + self.zone_map.map_block_count();
         first + (inode - 1) / INODES_PER_BLOCK
     }
 
@@ -379,7 +380,7 @@ impl Volume {
     /// Returns the map bit of a zone, or `None` for a block before the data zones.
     pub(crate) fn zone_bit(&self, zone: u16) -> Option<u32> {
         let bit = (u32::from(zone) + 1).checked_sub(self.first_data_zone)?;
-        (bit > 0 && bit < self.zone_map.bits).then_some(bit)
+        (bit > 0 && bit < self.zone_map.bit_count).then_some(bit)
     }
 
     /// Returns the free space of the file system in bytes.
@@ -393,9 +394,12 @@ impl Volume {
 ///
 /// # Errors
 ///
-/// [`MkfsError`] if no file system can be created.
-pub fn room_bytes(bytes: u64, parameters: MinixParameters) -> Result<u64, MkfsError> {
-    let free = Volume::new(bytes, parameters)?.free_bytes();
+/// [`MinixMkfsError`] if no file system can be created.
+pub fn file_capacity_bytes(
+    bytes: u64,
+    parameters: MinixFileSystemParameters,
+) -> Result<u64, MinixMkfsError> {
+    let free = MinixVolume::new(bytes, parameters)?.free_bytes();
     let pointing = free / BLOCK_BYTES as u64 / u64::from(ZONES_PER_BLOCK) + 4;
     Ok(free.saturating_sub(pointing * BLOCK_BYTES as u64))
 }

@@ -6,10 +6,10 @@
 
 use super::super::pipe::PipeEnd;
 use super::super::process::Process;
-use super::Minix;
+use super::MinixKernel;
 use super::cache::SharedBytes;
 use super::call_account::CallAccount;
-use crate::calls::{From, How};
+use crate::calls::{OpenFlags, SeekOrigin};
 use crate::errno::Result;
 use diskperf_timeline::Stage;
 use std::cell::RefCell;
@@ -22,27 +22,27 @@ pub(crate) enum Endpoint {
     /// Hardware, as the sender of interrupt messages.
     Hardware,
     /// Disk task, which controls the drives.
-    Disk,
+    DiskTask,
     /// Memory task, which has the null device.
-    Memory,
+    MemoryTask,
     /// System task, which copies between processes.
-    System,
+    SystemTask,
     /// File server, which handles the system calls.
     FileServer,
     /// Program, by its process number.
-    Program(usize),
+    UserProgram(usize),
     /// Daemon that performs the requests of one slot of a program's asynchronous ring.
-    Daemon { program: usize, slot: u32 },
+    RingDaemon { program: usize, slot: u32 },
 }
 
 impl Endpoint {
     /// Returns the scheduling rank of an endpoint's process. Tasks go before servers, and servers
     /// before programs.
-    pub(super) fn rank(self) -> u8 {
+    pub(super) fn process_rank(self) -> u8 {
         match self {
-            Self::Hardware | Self::Disk | Self::Memory | Self::System => 2,
+            Self::Hardware | Self::DiskTask | Self::MemoryTask | Self::SystemTask => 2,
             Self::FileServer => 1,
-            Self::Program(_) | Self::Daemon { .. } => 0,
+            Self::UserProgram(_) | Self::RingDaemon { .. } => 0,
         }
     }
 }
@@ -57,10 +57,10 @@ pub(crate) struct MessageParty {
 /// System call of a program, as a message to the Minix file server. `file` is a descriptor number.
 /// `at` is an explicit offset, which leaves the file position unchanged. `memory` is the program's
 /// buffer.
-pub(super) enum Call {
+pub(super) enum FileServerCall {
     Open {
         path: String,
-        how: How,
+        how: OpenFlags,
     },
     Read {
         file: usize,
@@ -75,9 +75,9 @@ pub(super) enum Call {
     Seek {
         file: usize,
         offset: i64,
-        from: From,
+        from: SeekOrigin,
     },
-    Length {
+    FileLength {
         file: usize,
     },
     Close {
@@ -107,14 +107,14 @@ pub(super) enum Call {
     },
     Sync,
     /// System call that Minix does not have.
-    None,
+    NoReply,
     /// Drop of a file's cached blocks, for measurements. Neither this call nor the following ones
     /// exist in Minix.
-    DropCached {
+    DropCachedBlocks {
         path: String,
     },
-    DropAll,
-    Resident {
+    DropAllBlocks,
+    CachedBytes {
         path: String,
         length: u64,
     },
@@ -123,17 +123,17 @@ pub(super) enum Call {
 /// Contents of a Minix message.
 pub(super) enum MessageBody {
     /// System call of a program to the file server.
-    Call(Call),
+    FileServerCall(FileServerCall),
     /// Reply of the file server to a system call.
     Reply(Reply),
     /// Request of the file server to a device's task.
-    Device(DeviceRequest),
+    DeviceRequest(DeviceRequest),
     /// Reply to a device request, with the number of bytes moved.
-    Transferred(Result<usize>),
+    DeviceReply(Result<usize>),
     /// Request to the system task to copy this number of bytes between the server and a program.
-    Copy(usize),
+    CopyRequest(usize),
     /// Reply of the system task after a copy.
-    Copied,
+    CopyReply,
     /// Interrupt of the hardware for a task.
     Interrupt,
 }
@@ -141,27 +141,27 @@ pub(super) enum MessageBody {
 /// Reply of the Minix file server to a system call.
 pub(super) enum Reply {
     /// Result of the completed call.
-    Value(Result<u64>),
+    ValueReply(Result<u64>),
     /// Pipe end behind the descriptor. The caller itself performs the transfer and waits for the
     /// other end.
-    Pipe(PipeEnd),
+    PipeReply(PipeEnd),
 }
 
 /// Device, as the Minix file server addresses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MinixDevice {
     /// Null device of the memory task, which has no data.
-    Null,
+    NullDevice,
     /// Partition of a drive.
-    Drive(u32),
+    DriveDevice(u32),
 }
 
 impl MinixDevice {
     /// Returns the task that controls the device.
     pub(super) fn driver_endpoint(self) -> Endpoint {
         match self {
-            Self::Null => Endpoint::Memory,
-            Self::Drive(_) => Endpoint::Disk,
+            Self::NullDevice => Endpoint::MemoryTask,
+            Self::DriveDevice(_) => Endpoint::DiskTask,
         }
     }
 }
@@ -170,32 +170,30 @@ impl MinixDevice {
 /// or from several pieces of memory in order.
 pub(super) struct DeviceRequest {
     pub(super) device: MinixDevice,
-    pub(super) write: bool,
+    pub(super) is_write: bool,
     pub(super) position: u64,
     pub(super) buffers: Vec<SharedBytes>,
 }
 
 /// Minix message with its sender and the time account of its call.
 pub(super) struct Message {
-    pub(super) from: Endpoint,
+    pub(super) sender: Endpoint,
     pub(super) account: CallAccount,
     pub(super) body: MessageBody,
 }
 
-/// Senders from which a process accepts a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AcceptedSenders {
-    /// Messages from any sender.
-    Any,
+    AnySender,
     /// Messages from this sender only.
-    Only(Endpoint),
+    OnlySender(Endpoint),
 }
 
 impl AcceptedSenders {
     fn includes(self, from: Endpoint) -> bool {
         match self {
-            Self::Any => true,
-            Self::Only(one) => one == from,
+            Self::AnySender => true,
+            Self::OnlySender(one) => one == from,
         }
     }
 }
@@ -214,7 +212,6 @@ struct Mailbox {
     arrived_message: Option<Message>,
     /// Waiting messages in order. The flag tells whether the sender then waits for an answer.
     waiting_senders: VecDeque<(Message, bool)>,
-    /// Whether an interrupt is pending.
     has_pending_interrupt: bool,
 }
 
@@ -239,12 +236,12 @@ impl Exchange {
 
     /// Delivers a message if its receiver waits for it, and returns the receiver's process, which
     /// the caller must wake. Queues the message otherwise.
-    fn offer(&self, to: Endpoint, message: Message, answered: bool) -> Option<Rc<Process>> {
+    fn offer_message(&self, to: Endpoint, message: Message, answered: bool) -> Option<Rc<Process>> {
         let mut places = self.mailboxes.borrow_mut();
         let place = places.get_mut(&to).expect("the receiver is registered");
         if place
             .awaited_senders
-            .is_some_and(|accepts| accepts.includes(message.from))
+            .is_some_and(|accepts| accepts.includes(message.sender))
         {
             place.awaited_senders = None;
             place.arrived_message = Some(message);
@@ -258,7 +255,7 @@ impl Exchange {
     fn is_queued(&self, to: Endpoint, from: Endpoint) -> bool {
         let places = self.mailboxes.borrow();
         let senders = places.get(&to).map(|place| &place.waiting_senders);
-        senders.is_some_and(|all| all.iter().any(|(message, _)| message.from == from))
+        senders.is_some_and(|all| all.iter().any(|(message, _)| message.sender == from))
     }
 
     /// Takes the first pending message that the receiver accepts. Returns the sender's process too
@@ -274,10 +271,10 @@ impl Exchange {
             place.has_pending_interrupt = false;
             return Some((interrupt_message(), None));
         }
-        let heard = |(message, _): &(Message, bool)| accepts.includes(message.from);
+        let heard = |(message, _): &(Message, bool)| accepts.includes(message.sender);
         let first = place.waiting_senders.iter().position(heard)?;
         let (message, answered) = place.waiting_senders.remove(first).expect("it was found");
-        let sender = (!answered).then(|| Rc::clone(&places[&message.from].process));
+        let sender = (!answered).then(|| Rc::clone(&places[&message.sender].process));
         Some((message, sender))
     }
 
@@ -320,15 +317,15 @@ impl Exchange {
 
 fn interrupt_message() -> Message {
     Message {
-        from: Endpoint::Hardware,
+        sender: Endpoint::Hardware,
         account: CallAccount::default(),
         body: MessageBody::Interrupt,
     }
 }
 
-impl Minix {
+impl MinixKernel {
     /// Sends a Minix message. Returns when the receiver has taken it.
-    pub(super) async fn send(
+    pub(super) async fn send_message(
         &self,
         me: &MessageParty,
         to: Endpoint,
@@ -336,60 +333,69 @@ impl Minix {
         body: MessageBody,
     ) {
         let own = (&*me.process, account);
-        self.spend_on_call(own, Stage::SystemCall, self.config.message)
+        self.spend_on_call(own, Stage::SystemCall, self.config.message_time)
             .await;
         let message = Message {
-            from: me.endpoint,
+            sender: me.endpoint,
             account: account.clone(),
             body,
         };
-        match self.exchange.offer(to, message, false) {
-            Some(receiver) => self.wake(&receiver),
+        match self.message_exchange.offer_message(to, message, false) {
+            Some(receiver) => self.wake_process(&receiver),
             None => {
-                while self.exchange.is_queued(to, me.endpoint) {
-                    self.park(&me.process, "the receipt of its message").await;
+                while self.message_exchange.is_queued(to, me.endpoint) {
+                    self.wait_for_wake_up(&me.process, "the receipt of its message")
+                        .await;
                 }
-                account.mark(Stage::BufferWait, self.sim.now());
+                account.mark_stage(Stage::BufferWait, self.simulation.now());
             }
         }
     }
 
     /// Receives a Minix message from an accepted sender, and waits for one if none is pending.
-    pub(super) async fn receive(&self, me: &MessageParty, accepts: AcceptedSenders) -> Message {
-        let exchange = &self.exchange;
+    pub(super) async fn receive_message(
+        &self,
+        me: &MessageParty,
+        accepts: AcceptedSenders,
+    ) -> Message {
+        let exchange = &self.message_exchange;
         if let Some((message, sender)) = exchange.take_message(me.endpoint, accepts) {
             if let Some(sender) = sender {
-                self.wake(&sender);
+                self.wake_process(&sender);
             }
-            if message.from != Endpoint::Hardware {
+            if message.sender != Endpoint::Hardware {
                 // It waited while this process did something else.
-                message.account.mark(Stage::BufferWait, self.sim.now());
+                message
+                    .account
+                    .mark_stage(Stage::BufferWait, self.simulation.now());
             }
             return message;
         }
         exchange.await_message(me.endpoint, accepts);
-        self.park(&me.process, "a message").await;
+        self.wait_for_wake_up(&me.process, "a message").await;
         let message = exchange.take_arrived_message(me.endpoint);
-        if message.from != Endpoint::Hardware {
-            message.account.mark(Stage::CpuWait, self.sim.now());
+        if message.sender != Endpoint::Hardware {
+            message
+                .account
+                .mark_stage(Stage::CpuWait, self.simulation.now());
         }
         message
     }
 
     /// Sends a Minix message and waits for the answer. Both are one step, so that the receiver
     /// never answers a process that is still sending.
-    pub(super) async fn sendrec(
+    pub(super) async fn send_and_receive(
         &self,
         me: &MessageParty,
         to: Endpoint,
         account: &CallAccount,
         body: MessageBody,
     ) -> MessageBody {
-        let cost = self.config.message;
+        let cost = self.config.message_time;
         self.spend_on_call((&me.process, account), Stage::SystemCall, cost)
             .await;
         let answer = self.exchange_messages(me, to, account, body).await;
-        account.mark(Stage::CpuWait, self.sim.now());
+        account.mark_stage(Stage::CpuWait, self.simulation.now());
         answer
     }
 
@@ -402,24 +408,24 @@ impl Minix {
         account: &CallAccount,
         body: MessageBody,
     ) -> MessageBody {
-        let exchange = &self.exchange;
+        let exchange = &self.message_exchange;
         let message = Message {
-            from: me.endpoint,
+            sender: me.endpoint,
             account: account.clone(),
             body,
         };
-        exchange.await_message(me.endpoint, AcceptedSenders::Only(to));
-        if let Some(receiver) = exchange.offer(to, message, true) {
-            self.wake(&receiver);
+        exchange.await_message(me.endpoint, AcceptedSenders::OnlySender(to));
+        if let Some(receiver) = exchange.offer_message(to, message, true) {
+            self.wake_process(&receiver);
         }
-        self.park(&me.process, "the reply to its message").await;
+        self.wait_for_wake_up(&me.process, "the reply to its message")
+            .await;
         exchange.take_arrived_message(me.endpoint).body
     }
 
-    /// Sends an interrupt to a task as a message.
     pub(crate) fn interrupt_task(&self, task: Endpoint) {
-        if let Some(process) = self.exchange.deliver_interrupt(task) {
-            self.wake(&process);
+        if let Some(process) = self.message_exchange.deliver_interrupt(task) {
+            self.wake_process(&process);
         }
     }
 }

@@ -2,19 +2,18 @@
 //! in one request to a task.
 
 use super::blocks::{BlockOrEnd, ContentsNeeded, ServerCall, device_of_drive};
-use super::cache::{BlockKey, BufferId, SharedBytes};
-use super::inodes::{BLOCK_BEYOND_LIMIT, DriveInode, block_offset};
-use super::layout::{BLOCK_BYTES, FILE_BYTES_MAX, Kind};
+use super::cache::{CacheBufferId, DriveBlockKey, SharedBytes};
+use super::inodes::{BLOCK_BEYOND_LIMIT_ERRNO, DriveInode, block_offset};
+use super::layout::{BLOCK_BYTES, FILE_BYTES_MAX, MinixInodeKind};
 use super::message::{DeviceRequest, MinixDevice};
 use crate::errno::Result;
 
 /// File or device whose reads and writes go through the Minix cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CachedSource {
-    /// File or directory, by its inode.
-    Node(DriveInode),
+pub(super) enum CachedBlocksSource {
+    FileInode(DriveInode),
     /// Block device: a drive's partition, or the null device (`None`), which has no data.
-    Block(Option<u32>),
+    BlockDevice(Option<u32>),
 }
 
 /// Part of a read or write that lies within one block.
@@ -25,9 +24,9 @@ struct FileChunk {
     offset_in_block: usize,
     bytes: usize,
     /// Number of the call's bytes before this chunk.
-    done_bytes: usize,
+    transferred_bytes: usize,
     /// Number of the call's remaining bytes, including this chunk.
-    left_bytes: usize,
+    remaining_bytes: usize,
 }
 
 impl ServerCall<'_> {
@@ -41,21 +40,20 @@ impl ServerCall<'_> {
     ) -> Result<usize> {
         let request = DeviceRequest {
             device,
-            write,
+            is_write: write,
             position,
             buffers: vec![memory.clone()],
         };
-        self.request_device(request).await
+        self.send_device_request(request).await
     }
 
-    /// Reads through the cache and returns the number of bytes read.
     pub(super) async fn read_cached(
         &self,
-        from: CachedSource,
+        from: CachedBlocksSource,
         (position, memory): (u64, &SharedBytes),
     ) -> Result<usize> {
         let mut wanted = memory.borrow().len();
-        if let CachedSource::Node(node) = from {
+        if let CachedBlocksSource::FileInode(node) = from {
             let left = self
                 .with_inode(node, |inode| inode.size_bytes)
                 .saturating_sub(position);
@@ -75,11 +73,11 @@ impl ServerCall<'_> {
     /// Reads one chunk of a call (`rw_chunk`). Returns `false` at the end of the device.
     async fn read_chunk(
         &self,
-        from: CachedSource,
+        from: CachedBlocksSource,
         chunk: FileChunk,
         memory: &SharedBytes,
     ) -> Result<bool> {
-        let to = chunk.done_bytes..chunk.done_bytes + chunk.bytes;
+        let to = chunk.transferred_bytes..chunk.transferred_bytes + chunk.bytes;
         let Some(key) = self.find_block_key(from, chunk.block).await? else {
             memory.borrow_mut()[to].fill(0);
             self.copy_bytes(chunk.bytes).await;
@@ -87,7 +85,7 @@ impl ServerCall<'_> {
         };
         let run = self.read_run_blocks(from, chunk, key).await?;
         let id = match self
-            .get_block_run(key, ContentsNeeded::Current, run)
+            .get_block_run(key, ContentsNeeded::CurrentContents, run)
             .await?
         {
             BlockOrEnd::Block(id) => id,
@@ -101,12 +99,16 @@ impl ServerCall<'_> {
         Ok(true)
     }
 
-    async fn find_block_key(&self, of: CachedSource, block: u32) -> Result<Option<BlockKey>> {
+    async fn find_block_key(
+        &self,
+        of: CachedBlocksSource,
+        block: u32,
+    ) -> Result<Option<DriveBlockKey>> {
         match of {
-            CachedSource::Block(drive) => Ok(Some(BlockKey { drive, block })),
-            CachedSource::Node(node) => {
-                let found = self.read_map(node, block).await?;
-                Ok(found.map(|block| BlockKey {
+            CachedBlocksSource::BlockDevice(drive) => Ok(Some(DriveBlockKey { drive, block })),
+            CachedBlocksSource::FileInode(node) => {
+                let found = self.map_for_reading(node, block).await?;
+                Ok(found.map(|block| DriveBlockKey {
                     drive: Some(node.0),
                     block,
                 }))
@@ -118,27 +120,27 @@ impl ServerCall<'_> {
     /// needs, and those that are read ahead.
     async fn read_run_blocks(
         &self,
-        from: CachedSource,
+        from: CachedBlocksSource,
         chunk: FileChunk,
-        first: BlockKey,
+        first: DriveBlockKey,
     ) -> Result<u32> {
         let config = &self.kernel.config;
-        let of_call = (chunk.offset_in_block + chunk.left_bytes).div_ceil(BLOCK_BYTES) as u32;
+        let of_call = (chunk.offset_in_block + chunk.remaining_bytes).div_ceil(BLOCK_BYTES) as u32;
         let wanted = config
             .blocks_per_request
             .min(of_call)
             .max(1 + config.read_ahead_blocks);
-        let cached = self.with_server(|server| server.cache.contains(first));
-        let CachedSource::Node(node) = from else {
+        let cached = self.with_server(|server| server.cache.is_cached(first));
+        let CachedBlocksSource::FileInode(node) = from else {
             return Ok(wanted);
         };
         if wanted == 1 || cached {
             return Ok(1);
         }
-        let end = self.with_inode(node, super::layout::Inode::blocks);
+        let end = self.with_inode(node, super::layout::MinixInode::block_count);
         let mut run = 1;
         while run < wanted && chunk.block + run < end {
-            let next = self.read_map(node, chunk.block + run).await?;
+            let next = self.map_for_reading(node, chunk.block + run).await?;
             if next != Some(first.block + run) {
                 break;
             }
@@ -151,12 +153,14 @@ impl ServerCall<'_> {
     /// Minix, a failed call keeps the blocks that it has written, and returns only an error.
     pub(super) async fn write_cached(
         &self,
-        to: CachedSource,
+        to: CachedBlocksSource,
         (position, memory): (u64, &SharedBytes),
     ) -> (u64, Result<usize>) {
         let wanted = memory.borrow().len();
-        if matches!(to, CachedSource::Node(_)) && position + wanted as u64 > FILE_BYTES_MAX {
-            return (position, Err(BLOCK_BEYOND_LIMIT));
+        if matches!(to, CachedBlocksSource::FileInode(_))
+            && position + wanted as u64 > FILE_BYTES_MAX
+        {
+            return (position, Err(BLOCK_BEYOND_LIMIT_ERRNO));
         }
         let mut done = 0;
         let mut result = Ok(());
@@ -168,7 +172,7 @@ impl ServerCall<'_> {
             }
         }
         let end = position + done as u64;
-        if let (CachedSource::Node(node), true) = (to, done > 0) {
+        if let (CachedBlocksSource::FileInode(node), true) = (to, done > 0) {
             let size = self.with_inode(node, |inode| inode.size_bytes);
             if end > size {
                 self.with_inode_mut(node, |inode| inode.size_bytes = end);
@@ -179,28 +183,28 @@ impl ServerCall<'_> {
 
     async fn write_chunk(
         &self,
-        to: CachedSource,
+        to: CachedBlocksSource,
         chunk: FileChunk,
         memory: &SharedBytes,
     ) -> Result<()> {
         let id = match self.find_block_key(to, chunk.block).await? {
-            None => self.new_block(to, chunk.block).await?,
+            None => self.new_file_block(to, chunk.block).await?,
             Some(key) => {
                 let whole = chunk.bytes == BLOCK_BYTES;
                 let contents = if whole || self.is_beyond_end(to, chunk.block) {
-                    ContentsNeeded::Overwritten
+                    ContentsNeeded::FullyOverwritten
                 } else {
-                    ContentsNeeded::Current
+                    ContentsNeeded::CurrentContents
                 };
                 match self.get_block_run(key, contents, 1).await? {
                     BlockOrEnd::Block(id) => id,
-                    BlockOrEnd::End => return Err(super::blocks::DEVICE_FULL),
+                    BlockOrEnd::End => return Err(super::blocks::DEVICE_FULL_ERRNO),
                 }
             }
         };
         self.copy_bytes(chunk.bytes).await;
         let part = chunk.offset_in_block..chunk.offset_in_block + chunk.bytes;
-        let from = chunk.done_bytes..chunk.done_bytes + chunk.bytes;
+        let from = chunk.transferred_bytes..chunk.transferred_bytes + chunk.bytes;
         self.block_data(id).borrow_mut()[part].copy_from_slice(&memory.borrow()[from]);
         self.mark_dirty(id);
         self.put_block(id);
@@ -209,28 +213,35 @@ impl ServerCall<'_> {
 
     /// Reports whether a file's block lies behind the end of the file. The drive may then hold old
     /// data of another file there.
-    fn is_beyond_end(&self, to: CachedSource, block: u32) -> bool {
+    fn is_beyond_end(&self, to: CachedBlocksSource, block: u32) -> bool {
         match to {
-            CachedSource::Block(_) => false,
-            CachedSource::Node(node) => {
+            CachedBlocksSource::BlockDevice(_) => false,
+            CachedBlocksSource::FileInode(node) => {
                 block_offset(block) >= self.with_inode(node, |inode| inode.size_bytes)
             }
         }
     }
 
-    /// Allocates a missing block of a file and zeroes it (`new_block`, `zero_block`).
-    pub(super) async fn new_block(&self, to: CachedSource, block: u32) -> Result<BufferId> {
-        let CachedSource::Node(node) = to else {
+    /// Allocates a missing block of a file and zeroes it (`new_file_block`, `zero_block`).
+    pub(super) async fn new_file_block(
+        &self,
+        to: CachedBlocksSource,
+        block: u32,
+    ) -> Result<CacheBufferId> {
+        let CachedBlocksSource::FileInode(node) = to else {
             panic!("a device has no missing blocks")
         };
-        let block = self.write_map(node, block).await?;
-        let key = BlockKey {
+        let block = self.map_for_writing(node, block).await?;
+        let key = DriveBlockKey {
             drive: Some(node.0),
             block,
         };
-        let id = self.get_block(key, ContentsNeeded::Overwritten).await?;
+        let id = self
+            .get_block(key, ContentsNeeded::FullyOverwritten)
+            .await?;
         let clear = self.kernel.costs.clear_time(BLOCK_BYTES);
-        self.spend(diskperf_timeline::Stage::Clear, clear).await;
+        self.spend_processor_time(diskperf_timeline::Stage::Clear, clear)
+            .await;
         self.block_data(id).borrow_mut().fill(0);
         self.mark_dirty(id);
         Ok(id)
@@ -238,11 +249,12 @@ impl ServerCall<'_> {
 
     /// Returns the number of bytes that the cache holds of the first `length` bytes of a file or
     /// device. Holes count as cached.
-    pub(super) async fn resident_bytes(&self, of: CachedSource, length: u64) -> Result<u64> {
+    pub(super) async fn resident_bytes(&self, of: CachedBlocksSource, length: u64) -> Result<u64> {
         let mut resident = 0;
         for block in 0..length.div_ceil(BLOCK_BYTES as u64) as u32 {
             let key = self.find_block_key(of, block).await?;
-            let there = key.is_none_or(|key| self.with_server(|server| server.cache.contains(key)));
+            let there =
+                key.is_none_or(|key| self.with_server(|server| server.cache.is_cached(key)));
             if there {
                 resident += (length - block_offset(block)).min(BLOCK_BYTES as u64);
             }
@@ -252,18 +264,18 @@ impl ServerCall<'_> {
 
     /// Syncs the drive of a file or device, and drops the file's blocks from the cache. For a block
     /// device, drops all clean blocks.
-    pub(super) async fn drop_cached(&self, of: CachedSource) -> Result<()> {
+    pub(super) async fn drop_cached_blocks(&self, of: CachedBlocksSource) -> Result<()> {
         match of {
-            CachedSource::Block(None) => {}
-            CachedSource::Block(Some(drive)) => {
-                self.sync(drive).await?;
-                self.with_server(|server| server.cache.discard_clean());
+            CachedBlocksSource::BlockDevice(None) => {}
+            CachedBlocksSource::BlockDevice(Some(drive)) => {
+                self.sync_drive(drive).await?;
+                self.with_server(|server| server.cache.discard_clean_blocks());
             }
-            CachedSource::Node(node) => {
-                self.sync(node.0).await?;
-                for block in 0..self.with_inode(node, super::layout::Inode::blocks) {
+            CachedBlocksSource::FileInode(node) => {
+                self.sync_drive(node.0).await?;
+                for block in 0..self.with_inode(node, super::layout::MinixInode::block_count) {
                     if let Some(key) = self.find_block_key(of, block).await? {
-                        self.with_server(|server| server.cache.discard(key));
+                        self.with_server(|server| server.cache.discard_block(key));
                     }
                 }
             }
@@ -273,7 +285,7 @@ impl ServerCall<'_> {
 
     /// Reports whether an inode is a directory. Minix lets programs read directories too.
     pub(super) fn is_directory(&self, node: DriveInode) -> bool {
-        self.kind(node) == Kind::Directory
+        self.inode_kind(node) == MinixInodeKind::Directory
     }
 }
 
@@ -285,15 +297,15 @@ fn next_chunk(position: u64, done: usize, wanted: usize) -> FileChunk {
         block: (at / BLOCK_BYTES as u64) as u32,
         offset_in_block: within,
         bytes: left.min(BLOCK_BYTES - within),
-        done_bytes: done,
-        left_bytes: left,
+        transferred_bytes: done,
+        remaining_bytes: left,
     }
 }
 
 /// Returns the device that holds a cached file or device.
-pub(super) fn device_of_source(of: CachedSource) -> MinixDevice {
+pub(super) fn device_of_source(of: CachedBlocksSource) -> MinixDevice {
     match of {
-        CachedSource::Block(drive) => device_of_drive(drive),
-        CachedSource::Node(node) => MinixDevice::Drive(node.0),
+        CachedBlocksSource::BlockDevice(drive) => device_of_drive(drive),
+        CachedBlocksSource::FileInode(node) => MinixDevice::DriveDevice(node.0),
     }
 }

@@ -2,31 +2,31 @@
 
 use super::blocks::ServerCall;
 use super::inodes::DriveInode;
-use super::layout::Kind;
-use super::names::{LINKS_MAX, PathEnd, is_self_or_parent};
+use super::layout::MinixInodeKind;
+use super::names::{LINK_COUNT_MAX, MinixPathEnd, is_self_or_parent};
 use crate::errno::{Errno, Result};
 
 impl ServerCall<'_> {
     pub(super) async fn rename(&self, from: &str, to: &str) -> Result<()> {
-        let (old_parent, old) = self.last_dir(from).await?;
+        let (old_parent, old) = self.resolve_parent(from).await?;
         let renamed = match old {
-            None => Err(Errno::Busy),
+            None => Err(Errno::DeviceBusy),
             Some(old) => self.rename_to(&old, to).await,
         };
         self.put_inode(old_parent).await?;
         renamed
     }
 
-    async fn rename_to(&self, old: &PathEnd, to: &str) -> Result<()> {
-        let node = self.advance(old.parent, &old.name).await?;
+    async fn rename_to(&self, old: &MinixPathEnd, to: &str) -> Result<()> {
+        let node = self.look_up_name(old.parent, &old.name).await?;
         // Both directories are looked at before it matters that the old name
         // is not there.
-        let renamed = match (self.last_dir(to).await, node) {
+        let renamed = match (self.resolve_parent(to).await, node) {
             (Err(errno), _) => Err(errno),
             (Ok((new_parent, new)), node) => {
                 let renamed = match (new, node) {
-                    (_, None) => Err(Errno::NoEntry),
-                    (None, Some(_)) => Err(Errno::Busy),
+                    (_, None) => Err(Errno::NoSuchEntry),
+                    (None, Some(_)) => Err(Errno::DeviceBusy),
                     (Some(new), Some(node)) => self.rename_node(node, old, &new).await,
                 };
                 self.put_inode(new_parent).await?;
@@ -39,18 +39,23 @@ impl ServerCall<'_> {
         renamed
     }
 
-    async fn rename_node(&self, node: DriveInode, old: &PathEnd, new: &PathEnd) -> Result<()> {
+    async fn rename_node(
+        &self,
+        node: DriveInode,
+        old: &MinixPathEnd,
+        new: &MinixPathEnd,
+    ) -> Result<()> {
         if old.parent.0 != new.parent.0 {
             return Err(Errno::CrossDevice);
         }
         if is_self_or_parent(&old.name) || is_self_or_parent(&new.name) {
-            return Err(Errno::Invalid);
+            return Err(Errno::InvalidArgument);
         }
-        let directory = self.kind(node) == Kind::Directory;
-        if directory && self.is_below(new.parent, node).await? {
-            return Err(Errno::Invalid);
+        let directory = self.inode_kind(node) == MinixInodeKind::Directory;
+        if directory && self.is_directory_below(new.parent, node).await? {
+            return Err(Errno::InvalidArgument);
         }
-        if let Some(replaced) = self.advance(new.parent, &new.name).await? {
+        if let Some(replaced) = self.look_up_name(new.parent, &new.name).await? {
             let removed = self.replace_name((node, replaced), new).await;
             self.put_inode(replaced).await?;
             if !removed? {
@@ -58,7 +63,7 @@ impl ServerCall<'_> {
             }
         } else if directory
             && old.parent != new.parent
-            && self.with_inode(new.parent, |inode| inode.link_count) >= LINKS_MAX
+            && self.with_inode(new.parent, |inode| inode.link_count) >= LINK_COUNT_MAX
         {
             return Err(Errno::TooManyLinks);
         }
@@ -70,22 +75,29 @@ impl ServerCall<'_> {
     async fn replace_name(
         &self,
         (node, replaced): (DriveInode, DriveInode),
-        new: &PathEnd,
+        new: &MinixPathEnd,
     ) -> Result<bool> {
         if replaced == node {
             return Ok(false);
         }
-        match (self.kind(node), self.kind(replaced)) {
-            (Kind::Directory, Kind::File) => Err(Errno::NotDirectory),
-            (Kind::File, Kind::Directory) => Err(Errno::IsDirectory),
-            (Kind::Directory, Kind::Directory) => {
+        match (self.inode_kind(node), self.inode_kind(replaced)) {
+            (MinixInodeKind::Directory, MinixInodeKind::File) => Err(Errno::NotDirectory),
+            (MinixInodeKind::File, MinixInodeKind::Directory) => Err(Errno::IsDirectory),
+            (MinixInodeKind::Directory, MinixInodeKind::Directory) => {
                 self.remove_dir(new, replaced).await.map(|()| true)
             }
-            (Kind::File, Kind::File) => self.unlink_file(new, replaced).await.map(|()| true),
+            (MinixInodeKind::File, MinixInodeKind::File) => {
+                self.unlink_file(new, replaced).await.map(|()| true)
+            }
         }
     }
 
-    async fn move_name(&self, node: DriveInode, old: &PathEnd, new: &PathEnd) -> Result<()> {
+    async fn move_name(
+        &self,
+        node: DriveInode,
+        old: &MinixPathEnd,
+        new: &MinixPathEnd,
+    ) -> Result<()> {
         // In one directory the old entry goes first: its place is then the
         // new one's, and nothing can fail.
         if old.parent == new.parent {
@@ -94,7 +106,7 @@ impl ServerCall<'_> {
         }
         self.enter_name(new.parent, &new.name, node.1).await?;
         self.erase_entry(old.parent, &old.name).await?;
-        if self.kind(node) == Kind::Directory {
+        if self.inode_kind(node) == MinixInodeKind::Directory {
             self.set_parent_entry(node, new.parent).await?;
             self.with_inode_mut(old.parent, |inode| inode.link_count -= 1);
             self.with_inode_mut(new.parent, |inode| inode.link_count += 1);

@@ -2,12 +2,12 @@
 //! calls the file server for it and reports completion. The server handles one call at a time and
 //! waits for the drive itself, so that other requests in flight wait for the server.
 
-use super::super::process::Context;
+use super::super::process::ExecutionContext;
 use super::super::ring::DaemonRequests;
-use super::Minix;
+use super::MinixKernel;
 use super::cache::SharedBytes;
 use super::call_account::CallAccount;
-use super::message::Call;
+use super::message::FileServerCall;
 use super::message::{Endpoint, MessageParty, Reply};
 use super::session::MinixSession;
 use crate::errno::{Errno, Result};
@@ -20,35 +20,35 @@ use std::rc::Rc;
 /// Asynchronous ring of a program under Minix.
 pub(crate) struct MinixRing {
     requests: DaemonRequests,
-    program: MessageParty,
-    files: Vec<usize>,
+    program_party: MessageParty,
+    file_descriptors: Vec<usize>,
 }
 
 impl MinixSession {
     pub(crate) async fn open_ring(&mut self, size: RingSize, files: &[usize]) -> Result<()> {
         if self.ring.is_some() {
-            return Err(Errno::Busy);
+            return Err(Errno::DeviceBusy);
         }
-        if size.depth == 0 {
-            return Err(Errno::Invalid);
+        if size.queue_depth == 0 {
+            return Err(Errno::InvalidArgument);
         }
         for file in files {
-            self.length(*file).await?;
+            self.file_length(*file).await?;
         }
         let ring = Rc::new(MinixRing {
             requests: DaemonRequests::new(&self.program_party.process, size),
-            program: self.program_party.clone(),
-            files: files.to_vec(),
+            program_party: self.program_party.clone(),
+            file_descriptors: files.to_vec(),
         });
-        for slot in 0..size.depth {
-            let daemon = daemon(Rc::clone(&self.kernel), Rc::clone(&ring), slot);
+        for slot in 0..size.queue_depth {
+            let daemon = run_daemon(Rc::clone(&self.kernel), Rc::clone(&ring), slot);
             let name = format!(
                 "daemon {slot} of process {}",
                 self.program_party.process.pid
             );
-            self.kernel.sim.spawn(name, false, daemon);
+            self.kernel.simulation.spawn(name, false, daemon);
         }
-        self.kernel.await_daemons(&ring.requests).await;
+        self.kernel.wait_for_daemons(&ring.requests).await;
         self.ring = Some(ring);
         self.kernel
             .return_to_user_mode(&self.program_party.process)
@@ -56,31 +56,35 @@ impl MinixSession {
         Ok(())
     }
 
-    pub(crate) async fn submit(&mut self, requests: &[RingRequest]) -> Result<()> {
-        let ring = self.ring.as_ref().ok_or(Errno::Invalid)?;
+    pub(crate) async fn submit_requests(&mut self, requests: &[RingRequest]) -> Result<()> {
+        let ring = self.ring.as_ref().ok_or(Errno::InvalidArgument)?;
         let (kernel, process) = (&self.kernel, &self.program_party.process);
-        process.enter_mode(false);
+        process.set_user_mode(false);
         for request in requests {
-            let cost = kernel.config.message;
+            let cost = kernel.config.message_time;
             kernel
-                .spend(Context::Process(process), Stage::SystemCall, cost)
+                .spend_processor_time(
+                    ExecutionContext::InProcess(process),
+                    Stage::SystemCall,
+                    cost,
+                )
                 .await;
-            kernel.hand_over(&ring.requests, *request);
+            kernel.assign_request(&ring.requests, *request);
         }
         kernel.return_to_user_mode(process).await;
         Ok(())
     }
 
-    pub(crate) async fn reap(
+    pub(crate) async fn reap_completions(
         &mut self,
         at_least: usize,
         until: Option<Time>,
         completions: &mut Vec<RingCompletion>,
     ) -> Result<()> {
-        let ring = self.ring.as_ref().ok_or(Errno::Invalid)?;
-        self.program_party.process.enter_mode(false);
+        let ring = self.ring.as_ref().ok_or(Errno::InvalidArgument)?;
+        self.program_party.process.set_user_mode(false);
         self.kernel
-            .await_completions(&ring.requests, at_least, until)
+            .wait_for_completions(&ring.requests, at_least, until)
             .await;
         ring.requests.take_completions(completions);
         self.kernel
@@ -91,7 +95,7 @@ impl MinixSession {
 
     pub(crate) fn ring_contents(&self, slot: u32) -> Option<&RefCell<Vec<u8>>> {
         let ring = self.ring.as_ref()?;
-        Some(ring.requests.contents(slot))
+        Some(ring.requests.contents_of_slot(slot))
     }
 
     pub(crate) fn in_flight_count(&self) -> usize {
@@ -101,9 +105,9 @@ impl MinixSession {
 
     pub(crate) async fn close_ring(&mut self) {
         let Some(ring) = self.ring.take() else { return };
-        self.program_party.process.enter_mode(false);
+        self.program_party.process.set_user_mode(false);
         self.kernel
-            .await_completions(&ring.requests, usize::MAX, None)
+            .wait_for_completions(&ring.requests, usize::MAX, None)
             .await;
         self.kernel.end_daemons(&ring.requests);
         self.kernel
@@ -113,30 +117,32 @@ impl MinixSession {
 }
 
 /// Performs the requests of a ring's slot, one after the other, until the ring closes.
-async fn daemon(kernel: Rc<Minix>, ring: Rc<MinixRing>, slot: u32) {
-    let program = ring.program.process.pid;
+async fn run_daemon(kernel: Rc<MinixKernel>, ring: Rc<MinixRing>, slot: u32) {
+    let program = ring.program_party.process.pid;
     let me = MessageParty {
-        endpoint: Endpoint::Daemon { program, slot },
-        process: Rc::clone(ring.requests.daemon(slot)),
+        endpoint: Endpoint::RingDaemon { program, slot },
+        process: Rc::clone(ring.requests.daemon_of_slot(slot)),
     };
-    me.process.enter_mode(false);
-    kernel.exchange.register(me.endpoint, &me.process);
-    kernel.begin(&me.process).await;
-    let account = CallAccount::for_program(&ring.program.process);
+    me.process.set_user_mode(false);
+    kernel.message_exchange.register(me.endpoint, &me.process);
+    kernel.begin_process(&me.process).await;
+    let account = CallAccount::for_program(&ring.program_party.process);
     let memory = SharedBytes::default();
     while let Some(request) = kernel.next_request(&ring.requests, slot).await {
         let own = (&me, &account, &memory);
         let result = kernel.execute_request(own, &ring, request).await;
-        let word = kernel.config.message;
-        let context = Context::Process(&me.process);
-        kernel.spend(context, Stage::SystemCall, word).await;
-        kernel.complete(&ring.requests, slot, result);
+        let word = kernel.config.message_time;
+        let context = ExecutionContext::InProcess(&me.process);
+        kernel
+            .spend_processor_time(context, Stage::SystemCall, word)
+            .await;
+        kernel.complete_request(&ring.requests, slot, result);
     }
-    kernel.exchange.unregister(me.endpoint);
-    kernel.end(&me.process);
+    kernel.message_exchange.unregister(me.endpoint);
+    kernel.end_process(&me.process);
 }
 
-impl Minix {
+impl MinixKernel {
     /// Performs a ring request in its daemon and returns the number of bytes moved.
     async fn execute_request(
         &self,
@@ -144,43 +150,47 @@ impl Minix {
         ring: &MinixRing,
         request: RingRequest,
     ) -> Result<usize> {
-        let RingRequest { file, offset, .. } = request;
-        if !ring.files.contains(&file) {
-            return Err(Errno::BadFile);
+        let RingRequest {
+            file_number: file,
+            offset_bytes: offset,
+            ..
+        } = request;
+        if !ring.file_descriptors.contains(&file) {
+            return Err(Errno::BadFileDescriptor);
         }
         let at = Some(offset);
         let call = match request.operation {
             RingOperation::Read => {
                 memory.borrow_mut().resize(request.bytes as usize, 0);
                 let memory = Rc::clone(memory);
-                Call::Read { file, at, memory }
+                FileServerCall::Read { file, at, memory }
             }
             RingOperation::Write => {
                 let mut own = memory.borrow_mut();
                 own.clear();
-                let contents = ring.requests.contents(request.slot).borrow();
+                let contents = ring.requests.contents_of_slot(request.slot).borrow();
                 match contents.get(..request.bytes as usize) {
                     Some(contents) => own.extend_from_slice(contents),
-                    None => own.extend_from_slice(&ring.requests.data(request)),
+                    None => own.extend_from_slice(&ring.requests.write_data_of(request)),
                 }
                 let memory = Rc::clone(memory);
-                Call::Write { file, at, memory }
+                FileServerCall::Write { file, at, memory }
             }
-            RingOperation::Fsync => Call::Sync,
-            RingOperation::Discard => return Err(Errno::Invalid),
+            RingOperation::Fsync => FileServerCall::Sync,
+            RingOperation::Discard => return Err(Errno::InvalidArgument),
         };
         self.billed_process
-            .replace(Some(Rc::clone(&ring.program.process)));
-        match self.call(me, account, call).await {
-            Reply::Value(result) => {
+            .replace(Some(Rc::clone(&ring.program_party.process)));
+        match self.call_server_as(me, account, call).await {
+            Reply::ValueReply(result) => {
                 let count = result? as usize;
                 if request.operation == RingOperation::Read {
                     ring.requests
-                        .keep_read(request.slot, &memory.borrow()[..count]);
+                        .store_read_data(request.slot, &memory.borrow()[..count]);
                 }
                 Ok(count)
             }
-            Reply::Pipe(_) => panic!("a pipe has no offsets"),
+            Reply::PipeReply(_) => panic!("a pipe has no offsets"),
         }
     }
 }

@@ -6,47 +6,50 @@
 
 use super::{Computer, Process};
 use diskperf_sim::{Time, Usage};
-use diskperf_timeline::{Request, Stage};
+use diskperf_timeline::{RequestTimeline, Stage};
 use std::rc::Rc;
 
 /// Interval in which a daemon used the processor, with its stage.
 #[derive(Clone, Copy)]
 pub(super) struct ClientWork {
     stage: Stage,
-    from: Time,
-    until: Time,
+    work_start: Time,
+    work_end: Time,
 }
 
 impl Process {
-    /// Creates a daemon that works for a process, with the number and rank of that process.
     pub(crate) fn new_daemon(client: &Rc<Self>) -> Rc<Self> {
         client.has_daemons.set(true);
         Rc::new(Self {
-            works_for: Some(Rc::clone(client)),
-            ..Self::build(client.pid, client.rank)
+            client: Some(Rc::clone(client)),
+            ..Self::new_process(client.pid, client.dispatch_rank)
         })
     }
 
     /// Returns the process that a daemon works for, or the process itself if it is not a daemon.
     pub(super) fn client(&self) -> &Self {
-        self.works_for.as_deref().unwrap_or(self)
+        self.client.as_deref().unwrap_or(self)
     }
 
     /// Records processor work that a daemon, or a process working for the daemon, has just finished
     /// for this process.
     pub(in crate::kernel) fn record_client_work(&self, now: Time, stage: Stage, usage: Usage) {
-        let mut at = now - (usage.work + usage.slowed + usage.interrupted);
+        let mut at = now - (usage.work_time + usage.slowdown_time + usage.interrupted_time);
         let mut worked = self.client_work.borrow_mut();
         for (stage, took) in [
-            (stage, usage.work),
-            (Stage::MemoryContention, usage.slowed),
-            (Stage::Interrupt, usage.interrupted),
+            (stage, usage.work_time),
+            (Stage::MemoryContention, usage.slowdown_time),
+            (Stage::Interrupt, usage.interrupted_time),
         ] {
             let from = at;
             at += took;
             if took > Time::ZERO {
                 let until = at;
-                worked.push(ClientWork { stage, from, until });
+                worked.push(ClientWork {
+                    stage,
+                    work_start: from,
+                    work_end: until,
+                });
             }
         }
     }
@@ -66,47 +69,50 @@ impl Process {
         if self.has_daemons.get() {
             self.book_client_work(from, to);
         } else {
-            self.book(Stage::CpuWait, to, to - from);
+            self.book_stage(Stage::CpuWait, to, to - from);
         }
     }
 
     fn book_client_work(&self, from: Time, to: Time) {
         let worked = self.client_work.borrow();
-        let first = worked.partition_point(|part| part.until <= from);
+        let first = worked.partition_point(|part| part.work_end <= from);
         let mut at = from;
-        for part in worked[first..].iter().take_while(|part| part.from < to) {
-            let (begin, end) = (part.from.max(at), part.until.min(to));
-            self.book(Stage::CpuWait, begin, begin - at);
-            self.book(part.stage, end, end - begin);
+        for part in worked[first..]
+            .iter()
+            .take_while(|part| part.work_start < to)
+        {
+            let (begin, end) = (part.work_start.max(at), part.work_end.min(to));
+            self.book_stage(Stage::CpuWait, begin, begin - at);
+            self.book_stage(part.stage, end, end - begin);
             at = end;
         }
-        self.book(Stage::CpuWait, to, to - at);
+        self.book_stage(Stage::CpuWait, to, to - at);
     }
 
     /// Books a wait for a daemon over `[from, to]`, under the stages in which the daemon spent that
     /// time. The daemon's request must have begun before `from` and lasted until `to`.
     pub(crate) fn book_daemon(&self, daemon: &Self, from: Time, to: Time) {
-        let mut request = Request::default();
-        let opened = diskperf_device::moment(daemon.opened_at());
-        request.issue(opened);
-        for span in daemon.tiling().tiled(opened) {
-            request.mark(span.stage, span.until);
+        let mut request = RequestTimeline::default();
+        let opened = diskperf_device::moment(daemon.account_start());
+        request.begin_at(opened);
+        for span in daemon.tiling().into_spans(opened) {
+            request.mark_stage(span.stage, span.stage_end);
         }
         let (from, to) = (diskperf_device::moment(from), diskperf_device::moment(to));
         let mut at = Time(from.0);
-        request.between(from, to, |stage, ns| {
+        request.for_each_stage_between(from, to, |stage, ns| {
             let begin = at;
             at += Time(ns);
             match stage {
                 Stage::CpuWait => self.book_cpu_wait(begin, at),
-                stage => self.book(stage, at, Time(ns)),
+                stage => self.book_stage(stage, at, Time(ns)),
             }
         });
     }
 }
 
 impl Computer {
-    /// Sleeps as [`Computer::park`] does, until the process is woken or an optional deadline
+    /// Sleeps as [`Computer::wait_for_wake_up`] does, until the process is woken or an optional deadline
     /// passes. At the deadline the process resumes only if `give_up` reports that nobody has woken
     /// it.
     pub(crate) async fn park_until(
@@ -117,14 +123,14 @@ impl Computer {
     ) {
         process.clear_client_work();
         if let Some(until) = until {
-            self.sim.wake_at(until);
+            self.simulation.wake_current_task_at(until);
         }
         self.release_processor(process);
         while !self.cpus.is_running(process) {
-            if until.is_some_and(|until| self.sim.now() >= until) && give_up() {
-                self.wake(process);
+            if until.is_some_and(|until| self.simulation.now() >= until) && give_up() {
+                self.wake_process(process);
             } else {
-                self.sim.wait_in_place(what).await;
+                self.simulation.wait_in_place(what).await;
             }
         }
         self.resume_after_park(process).await;

@@ -1,15 +1,15 @@
 //! Asynchronous ring of 4.2BSD and the seventh edition. Each daemon has its own raw header, so that
 //! a drive's queue receives all requests in flight.
 
-use super::super::Unix;
+use super::super::UnixKernel;
 use super::super::file_io::FileTarget;
 use super::super::files::UnixSession;
-use super::super::process::{Context, Process};
-use super::super::raw::{RawDevice, RawHeaderId};
+use super::super::process::{ExecutionContext, Process};
+use super::super::raw::{OpenRawDevice, RawHeaderId};
 use super::DaemonRequests;
 use crate::errno::{Errno, Result};
 use crate::ring::{RingCompletion, RingOperation, RingRequest, RingSize};
-use crate::written::Written;
+use crate::written::WriteData;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::cell::RefCell;
@@ -24,8 +24,8 @@ pub(crate) struct UnixRing {
 
 /// File of an asynchronous ring. The file stays open as long as the ring.
 struct RingFile {
-    number: usize,
-    target: FileTarget,
+    file_number: usize,
+    file_target: FileTarget,
     can_read: bool,
     can_write: bool,
 }
@@ -35,18 +35,18 @@ impl UnixSession {
     ///
     /// # Errors
     ///
-    /// [`Errno::Busy`] if the process has a ring, [`Errno::Invalid`] for a ring without slots,
-    /// [`Errno::BadFile`] for a file that is not open.
+    /// [`Errno::DeviceBusy`] if the process has a ring, [`Errno::InvalidArgument`] for a ring without slots,
+    /// [`Errno::BadFileDescriptor`] for a file that is not open.
     pub async fn open_ring(&mut self, size: RingSize, files: &[usize]) -> Result<()> {
         self.enter_kernel().await;
         let made = self.make_ring(size, files);
         if let Ok(ring) = &made {
-            for slot in 0..size.depth {
-                let daemon = daemon(Rc::clone(&self.kernel), Rc::clone(ring), slot);
+            for slot in 0..size.queue_depth {
+                let daemon = run_daemon(Rc::clone(&self.kernel), Rc::clone(ring), slot);
                 let name = format!("daemon {slot} of process {}", self.process.pid);
-                self.kernel.sim.spawn(name, false, daemon);
+                self.kernel.simulation.spawn(name, false, daemon);
             }
-            self.kernel.await_daemons(&ring.requests).await;
+            self.kernel.wait_for_daemons(&ring.requests).await;
             self.ring = Some(Rc::clone(ring));
         }
         self.leave_kernel(made.map(|_| ())).await
@@ -54,23 +54,23 @@ impl UnixSession {
 
     fn make_ring(&mut self, size: RingSize, files: &[usize]) -> Result<Rc<UnixRing>> {
         if self.ring.is_some() {
-            return Err(Errno::Busy);
+            return Err(Errno::DeviceBusy);
         }
-        if size.depth == 0 {
-            return Err(Errno::Invalid);
+        if size.queue_depth == 0 {
+            return Err(Errno::InvalidArgument);
         }
         let mut held = Vec::with_capacity(files.len());
         for number in files {
             let open = self.open_file(*number)?;
             held.push(RingFile {
-                number: *number,
-                target: open.target.clone(),
+                file_number: *number,
+                file_target: open.target.clone(),
                 can_read: open.can_read,
                 can_write: open.can_write,
             });
         }
         for file in &held {
-            if let FileTarget::Node(node) = file.target {
+            if let FileTarget::File(node) = file.file_target {
                 self.kernel
                     .with_core_inode(node, |core| core.user_count += 1);
             }
@@ -78,7 +78,7 @@ impl UnixSession {
         Ok(Rc::new(UnixRing {
             requests: DaemonRequests::new(&self.process, size),
             files: held,
-            headers: (0..size.depth)
+            headers: (0..size.queue_depth)
                 .map(|_| self.kernel.take_additional_header())
                 .collect(),
         }))
@@ -88,17 +88,19 @@ impl UnixSession {
     ///
     /// # Errors
     ///
-    /// [`Errno::Invalid`] if the process has no ring.
-    pub async fn submit(&mut self, requests: &[RingRequest]) -> Result<()> {
+    /// [`Errno::InvalidArgument`] if the process has no ring.
+    pub async fn submit_requests(&mut self, requests: &[RingRequest]) -> Result<()> {
         self.enter_kernel().await;
         let submitted = match &self.ring {
             Some(ring) => {
                 for request in requests {
-                    self.kernel.submit(&self.process, ring, *request).await;
+                    self.kernel
+                        .submit_request(&self.process, ring, *request)
+                        .await;
                 }
                 Ok(())
             }
-            None => Err(Errno::Invalid),
+            None => Err(Errno::InvalidArgument),
         };
         self.leave_kernel(submitted).await
     }
@@ -108,8 +110,8 @@ impl UnixSession {
     ///
     /// # Errors
     ///
-    /// [`Errno::Invalid`] if the process has no ring.
-    pub async fn reap(
+    /// [`Errno::InvalidArgument`] if the process has no ring.
+    pub async fn reap_completions(
         &mut self,
         at_least: usize,
         until: Option<Time>,
@@ -120,12 +122,12 @@ impl UnixSession {
             Some(ring) => {
                 let requests = &ring.requests;
                 self.kernel
-                    .await_completions(requests, at_least, until)
+                    .wait_for_completions(requests, at_least, until)
                     .await;
                 requests.take_completions(completions);
                 Ok(())
             }
-            None => Err(Errno::Invalid),
+            None => Err(Errno::InvalidArgument),
         };
         self.leave_kernel(reaped).await
     }
@@ -134,7 +136,7 @@ impl UnixSession {
     /// them with a request and takes them back on completion.
     pub fn ring_contents(&self, slot: u32) -> Option<&RefCell<Vec<u8>>> {
         let ring = self.ring.as_ref()?;
-        Some(ring.requests.contents(slot))
+        Some(ring.requests.contents_of_slot(slot))
     }
 
     /// Returns the number of ring requests in flight.
@@ -148,14 +150,14 @@ impl UnixSession {
         let Some(ring) = self.ring.take() else { return };
         self.enter_kernel().await;
         self.kernel
-            .await_completions(&ring.requests, usize::MAX, None)
+            .wait_for_completions(&ring.requests, usize::MAX, None)
             .await;
         self.kernel.end_daemons(&ring.requests);
         for header in &ring.headers {
             self.kernel.release_additional_header(*header);
         }
         for file in &ring.files {
-            if let FileTarget::Node(node) = file.target {
+            if let FileTarget::File(node) = file.file_target {
                 self.kernel.close_node(&self.process, node).await;
             }
         }
@@ -164,33 +166,37 @@ impl UnixSession {
 }
 
 /// Performs the requests of a ring's slot, one after the other, until the ring closes.
-async fn daemon(kernel: Rc<Unix>, ring: Rc<UnixRing>, slot: u32) {
-    let me = Rc::clone(ring.requests.daemon(slot));
-    me.enter_mode(false);
-    kernel.begin(&me).await;
+async fn run_daemon(kernel: Rc<UnixKernel>, ring: Rc<UnixRing>, slot: u32) {
+    let me = Rc::clone(ring.requests.daemon_of_slot(slot));
+    me.set_user_mode(false);
+    kernel.begin_process(&me).await;
     let mut buffer = Vec::new();
     while let Some(request) = kernel.next_request(&ring.requests, slot).await {
         let result = kernel
             .execute_request(&me, &ring, request, &mut buffer)
             .await;
-        kernel.complete(&ring.requests, slot, result);
+        kernel.complete_request(&ring.requests, slot, result);
     }
-    kernel.end(&me);
+    kernel.end_process(&me);
 }
 
-impl Unix {
+impl UnixKernel {
     /// Charges the processor time that read(2) and write(2) spend before they reach the blocks, and
     /// passes the request to its daemon.
-    async fn submit(&self, process: &Rc<Process>, ring: &UnixRing, request: RingRequest) {
+    async fn submit_request(&self, process: &Rc<Process>, ring: &UnixRing, request: RingRequest) {
         match request.operation {
             RingOperation::Read | RingOperation::Write => {
-                let cost = self.costs.read_write;
-                self.spend(Context::Process(process), Stage::SystemCall, cost)
-                    .await;
+                let cost = self.costs.read_write_time;
+                self.spend_processor_time(
+                    ExecutionContext::InProcess(process),
+                    Stage::SystemCall,
+                    cost,
+                )
+                .await;
             }
             RingOperation::Fsync | RingOperation::Discard => {}
         }
-        self.hand_over(&ring.requests, request);
+        self.assign_request(&ring.requests, request);
     }
 
     /// Performs a ring request in its daemon and returns the number of bytes moved.
@@ -203,40 +209,44 @@ impl Unix {
     ) -> Result<usize> {
         let (file, what) = ring.file_of_request(request)?;
         match request.operation {
-            RingOperation::Read if !file.can_read => Err(Errno::BadFile),
-            RingOperation::Write if !file.can_write => Err(Errno::BadFile),
+            RingOperation::Read if !file.can_read => Err(Errno::BadFileDescriptor),
+            RingOperation::Write if !file.can_write => Err(Errno::BadFileDescriptor),
             RingOperation::Read => {
-                let offset = self.transfer_offset(&what, request.offset)?;
+                let offset = self.transfer_offset(&what, request.offset_bytes)?;
                 buffer.resize(request.bytes as usize, 0);
                 let read = self.read_file(me, &what, (offset, buffer)).await?;
-                ring.requests.keep_read(request.slot, &buffer[..read]);
+                ring.requests.store_read_data(request.slot, &buffer[..read]);
                 Ok(read)
             }
             RingOperation::Write => {
-                let offset = self.transfer_offset(&what, request.offset)?;
-                let contents = ring.requests.contents(request.slot).take();
+                let offset = self.transfer_offset(&what, request.offset_bytes)?;
+                let contents = ring.requests.contents_of_slot(request.slot).take();
                 let data = match contents.get(..request.bytes as usize) {
-                    Some(contents) => Written::from(contents),
-                    None => ring.requests.data(request),
+                    Some(contents) => WriteData::from(contents),
+                    None => ring.requests.write_data_of(request),
                 };
                 let written = self.write_file(me, &what, (offset, data)).await.1;
-                ring.requests.contents(request.slot).replace(contents);
+                ring.requests
+                    .contents_of_slot(request.slot)
+                    .replace(contents);
                 written
             }
             RingOperation::Fsync => self.sync_file(me, &what).await.map(|()| 0),
-            RingOperation::Discard => Err(Errno::Invalid),
+            RingOperation::Discard => Err(Errno::InvalidArgument),
         }
     }
 
     /// Returns a request's offset if the open file allows it, by the rules of lseek(2).
     fn transfer_offset(&self, what: &FileTarget, offset: u64) -> Result<u64> {
         match what {
-            FileTarget::Pipe(_) => Err(Errno::IllegalSeek),
-            FileTarget::Null | FileTarget::Zero => Ok(0),
-            FileTarget::Node(_) | FileTarget::Raw(_) if offset > self.target_offset_max(what) => {
-                Err(Errno::Invalid)
+            FileTarget::PipeEnd(_) => Err(Errno::IllegalSeek),
+            FileTarget::NullDevice | FileTarget::ZeroDevice => Ok(0),
+            FileTarget::File(_) | FileTarget::RawDisk(_)
+                if offset > self.target_offset_max(what) =>
+            {
+                Err(Errno::InvalidArgument)
             }
-            FileTarget::Node(_) | FileTarget::Raw(_) => Ok(offset),
+            FileTarget::File(_) | FileTarget::RawDisk(_) => Ok(offset),
         }
     }
 }
@@ -245,12 +255,18 @@ impl UnixRing {
     /// Returns the file of a ring request. A raw drive comes with the raw header of the request's
     /// slot.
     fn file_of_request(&self, request: RingRequest) -> Result<(&RingFile, FileTarget)> {
-        let file = self.files.iter().find(|file| file.number == request.file);
-        let file = file.ok_or(Errno::BadFile)?;
-        let what = match file.target {
-            FileTarget::Raw(raw) => {
+        let file = self
+            .files
+            .iter()
+            .find(|file| file.file_number == request.file_number);
+        let file = file.ok_or(Errno::BadFileDescriptor)?;
+        let what = match file.file_target {
+            FileTarget::RawDisk(raw) => {
                 let header = self.headers[request.slot as usize];
-                FileTarget::Raw(RawDevice { header, ..raw })
+                FileTarget::RawDisk(OpenRawDevice {
+                    header_id: header,
+                    ..raw
+                })
             }
             ref what => what.clone(),
         };

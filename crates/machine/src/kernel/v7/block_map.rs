@@ -3,18 +3,18 @@
 
 use super::super::Vnode;
 use super::super::block_map::BlockMapping;
-use super::super::ffs::Fragment;
-use super::super::process::{Context, Process};
+use super::super::ffs::FragmentAddress;
+use super::super::process::{ExecutionContext, Process};
 use super::V7View;
-use super::layout::{DIRECT_ADDRESSES, POINTERS_PER_BLOCK, pointer_path, read_u32, write_u32};
+use super::layout::{DIRECT_ADDRESS_COUNT, POINTERS_PER_BLOCK, pointer_path, read_u32, write_u32};
 use crate::errno::{Errno, Result};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
 impl V7View<'_> {
     async fn spend_map(&self, process: &Rc<Process>) {
-        let context = Context::Process(process);
-        self.spend(context, Stage::SystemCall, self.costs.block_map)
+        let context = ExecutionContext::InProcess(process);
+        self.spend_processor_time(context, Stage::SystemCall, self.costs.block_map_time)
             .await;
     }
 
@@ -28,10 +28,11 @@ impl V7View<'_> {
     ) -> Result<BlockMapping> {
         self.spend_map(process).await;
         let path = pointer_path(lbn).ok_or(Errno::FileTooLarge)?;
-        let known = |block: u32| (block != 0).then_some(Fragment(block));
+        let known = |block: u32| (block != 0).then_some(FragmentAddress(block));
         let (first, below) = (path[0], &path[1..]);
         let (mut block, mut next) = self.with_inode(node, |inode| {
-            let next = (first + 1 < DIRECT_ADDRESSES as usize).then(|| inode.addresses[first + 1]);
+            let next =
+                (first + 1 < DIRECT_ADDRESS_COUNT as usize).then(|| inode.addresses[first + 1]);
             (inode.addresses[first], next.unwrap_or(0))
         });
         for place in below {
@@ -65,7 +66,7 @@ impl V7View<'_> {
         let path = pointer_path(lbn).ok_or(Errno::FileTooLarge)?;
         let mut block = self.with_inode(node, |inode| inode.addresses[path[0]]);
         if block == 0 {
-            let (made, id) = self.alloc(process, node.volume).await?;
+            let (made, id) = self.allocate_block(process, node.volume).await?;
             self.bdwrite(process, id).await;
             self.with_inode_mut(node, |inode| inode.addresses[path[0]] = made);
             block = made;
@@ -77,7 +78,7 @@ impl V7View<'_> {
                 self.brelse(process, above).await;
                 continue;
             }
-            let made = match self.alloc(process, node.volume).await {
+            let made = match self.allocate_block(process, node.volume).await {
                 Ok((made, id)) => {
                     self.bdwrite(process, id).await;
                     made

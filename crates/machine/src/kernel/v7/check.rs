@@ -5,34 +5,34 @@ use super::super::buffers::BlockKey;
 use super::super::ffs::{InodeKind, InodeNumber};
 use super::V7View;
 use super::layout::{
-    BLOCK_BYTES, DIRECT_ADDRESSES, ENTRY_BYTES, INODE_BYTES, Inode, ROOT_INODE, Superblock,
-    decode_free, read_u16, read_u32, truncate_name,
+    BLOCK_BYTES, DIRECT_ADDRESS_COUNT, DIRECTORY_ENTRY_BYTES, INODE_BYTES, ROOT_INODE, V7Inode,
+    V7Superblock, decode_free, read_u16, read_u32, truncate_name,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Counts of files, directories and blocks in a consistent seventh edition file system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct V7Check {
+pub struct V7CheckSummary {
     /// Number of files that have names.
-    pub files: u32,
+    pub file_count: u32,
     /// Number of directories, including the root.
-    pub directories: u32,
+    pub directory_count: u32,
     /// Number of files without a name that a process has open.
-    pub open_unlinked: u32,
+    pub open_unlinked_count: u32,
     /// Number of blocks that files use.
-    pub blocks: u32,
+    pub used_block_count: u32,
     /// Number of free blocks.
-    pub free_blocks: u32,
+    pub free_block_count: u32,
 }
 
 /// Function that returns the contents of a block.
-pub(super) type BlockReader<'a> = dyn Fn(u32) -> Vec<u8> + 'a;
+pub(super) type V7BlockReader<'a> = dyn Fn(u32) -> Vec<u8> + 'a;
 
 pub(super) struct V7Checker<'a> {
-    pub(super) read_block: &'a BlockReader<'a>,
-    pub(super) superblock: &'a Superblock,
+    pub(super) read_block: &'a V7BlockReader<'a>,
+    pub(super) superblock: &'a V7Superblock,
     /// Inodes that the kernel has in core. They supersede the inodes on the drive.
-    pub(super) in_core: &'a BTreeMap<InodeNumber, Inode>,
+    pub(super) in_core: &'a BTreeMap<InodeNumber, V7Inode>,
 }
 
 #[derive(Default)]
@@ -42,7 +42,7 @@ struct CheckState {
     link_counts: BTreeMap<u32, u32>,
     /// Number of names of each inode, without `.` and `..`.
     name_counts: BTreeMap<u32, u32>,
-    summary: V7Check,
+    summary: V7CheckSummary,
     problems: Vec<String>,
 }
 
@@ -52,7 +52,7 @@ impl V7View<'_> {
     pub(super) fn current_block(&self, volume: u32, block: u32) -> Vec<u8> {
         let key = BlockKey::new(volume, block);
         let buffers = self.buffers.borrow();
-        let held = buffers.find(key);
+        let held = buffers.find_cached(key);
         let page = held.and_then(|id| buffers.buffers[id.0 as usize].page.clone());
         match page {
             Some(page) => page.to_vec(),
@@ -60,7 +60,7 @@ impl V7View<'_> {
                 let mut bytes = vec![0; BLOCK_BYTES];
                 let at = u64::from(block) * BLOCK_BYTES as u64;
                 self.volumes
-                    .with_medium(volume, |medium| medium.read_bytes(at, &mut bytes));
+                    .with_contents(volume, |medium| medium.read_bytes(at, &mut bytes));
                 bytes
             }
         }
@@ -68,7 +68,7 @@ impl V7View<'_> {
 
     /// Checks the seventh edition file system of a volume, with the in-core and cached data in
     /// place of the data on the drive. Returns all inconsistencies as an error.
-    pub(crate) fn check_volume(&self, volume: u32) -> Result<V7Check, Vec<String>> {
+    pub(crate) fn check_volume(&self, volume: u32) -> Result<V7CheckSummary, Vec<String>> {
         let (superblock, in_core) = self.with_volume(volume, |volume| {
             let read = |(number, core): (&InodeNumber, &super::V7InodeInCore)| {
                 core.inode.clone().map(|inode| (*number, inode))
@@ -86,7 +86,7 @@ impl V7View<'_> {
 }
 
 impl V7Checker<'_> {
-    pub(super) fn check_all(&self) -> Result<V7Check, Vec<String>> {
+    pub(super) fn check_all(&self) -> Result<V7CheckSummary, Vec<String>> {
         let mut state = CheckState::default();
         let mut inodes = Vec::new();
         for number in ROOT_INODE..=self.superblock.inode_count() {
@@ -112,7 +112,7 @@ impl V7Checker<'_> {
             let problem = format!("a directory entry names inode {named}, which is free");
             state.problems.push(problem);
         }
-        state.summary.blocks = state.claimed_blocks.len() as u32;
+        state.summary.used_block_count = state.claimed_blocks.len() as u32;
         self.check_free_blocks(&mut state);
         if state.problems.is_empty() {
             Ok(state.summary)
@@ -121,18 +121,18 @@ impl V7Checker<'_> {
         }
     }
 
-    fn read_inode(&self, number: u32) -> Inode {
+    fn read_inode(&self, number: u32) -> V7Inode {
         let known = self.in_core.get(&InodeNumber(number));
         known.cloned().unwrap_or_else(|| {
-            let (block, at) = Superblock::inode_position(number);
-            Inode::decode(&(self.read_block)(block)[at..at + INODE_BYTES])
+            let (block, at) = V7Superblock::inode_position(number);
+            V7Inode::decode_inode(&(self.read_block)(block)[at..at + INODE_BYTES])
         })
     }
 
     /// Claims all blocks of an inode, and reports a problem for a block that another inode has
     /// claimed.
-    fn claim_blocks(&self, state: &mut CheckState, number: u32, inode: &Inode) {
-        let levels = |place: usize| (place as u32 + 1).saturating_sub(DIRECT_ADDRESSES);
+    fn claim_blocks(&self, state: &mut CheckState, number: u32, inode: &V7Inode) {
+        let levels = |place: usize| (place as u32 + 1).saturating_sub(DIRECT_ADDRESS_COUNT);
         let mut left: Vec<(u32, u32)> = inode
             .addresses
             .iter()
@@ -158,9 +158,9 @@ impl V7Checker<'_> {
         }
     }
 
-    fn check_directory(&self, state: &mut CheckState, number: u32, inode: &Inode) {
+    fn check_directory(&self, state: &mut CheckState, number: u32, inode: &V7Inode) {
         let mut dots = 0;
-        for lbn in 0..inode.blocks() {
+        for lbn in 0..inode.block_count() {
             let Some(block) = self.block_address(inode, lbn) else {
                 let problem = format!("directory {number} has a hole at block {lbn}");
                 state.problems.push(problem);
@@ -168,7 +168,7 @@ impl V7Checker<'_> {
             };
             let bytes = (self.read_block)(block);
             let end = (inode.size_bytes as usize - lbn as usize * BLOCK_BYTES).min(BLOCK_BYTES);
-            for bytes in bytes[..end].chunks(ENTRY_BYTES) {
+            for bytes in bytes[..end].chunks(DIRECTORY_ENTRY_BYTES) {
                 let named = u32::from(read_u16(bytes, 0));
                 if named == 0 {
                     continue;
@@ -187,7 +187,7 @@ impl V7Checker<'_> {
         }
     }
 
-    fn block_address(&self, inode: &Inode, lbn: u32) -> Option<u32> {
+    fn block_address(&self, inode: &V7Inode, lbn: u32) -> Option<u32> {
         let path = super::layout::pointer_path(lbn)?;
         let mut block = inode.addresses[path[0]];
         for place in &path[1..] {
@@ -202,7 +202,7 @@ impl V7Checker<'_> {
     /// Checks the free list: its blocks must be unused, and together with the used blocks they must
     /// be all data blocks.
     fn check_free_blocks(&self, state: &mut CheckState) {
-        let mut list = self.superblock.free_blocks.clone();
+        let mut list = self.superblock.free_block_cache.clone();
         let mut free = BTreeSet::new();
         while let Some(block) = list.pop() {
             if block == 0 {
@@ -220,9 +220,9 @@ impl V7Checker<'_> {
                 list = decode_free(&(self.read_block)(block));
             }
         }
-        state.summary.free_blocks = free.len() as u32;
-        let all = self.superblock.blocks - self.superblock.first_data_block;
-        let known = state.summary.blocks + state.summary.free_blocks;
+        state.summary.free_block_count = free.len() as u32;
+        let all = self.superblock.block_count - self.superblock.first_data_block;
+        let known = state.summary.used_block_count + state.summary.free_block_count;
         if known != all {
             let problem = format!("{known} of {all} blocks belong to a file or to the free list");
             state.problems.push(problem);
@@ -230,12 +230,12 @@ impl V7Checker<'_> {
     }
 }
 
-fn count_inode(state: &mut CheckState, number: u32, inode: &Inode) {
+fn count_inode(state: &mut CheckState, number: u32, inode: &V7Inode) {
     let of = |names: &BTreeMap<u32, u32>| names.get(&number).copied().unwrap_or(0);
     let (names, proper) = (of(&state.link_counts), of(&state.name_counts));
     let directory = inode.kind == Some(InodeKind::Directory);
     if inode.link_count == 0 {
-        state.summary.open_unlinked += 1;
+        state.summary.open_unlinked_count += 1;
         if proper > 0 {
             let problem = format!("inode {number}: link count 0, {proper} names");
             state.problems.push(problem);
@@ -243,8 +243,8 @@ fn count_inode(state: &mut CheckState, number: u32, inode: &Inode) {
         return;
     }
     match directory {
-        true => state.summary.directories += 1,
-        false => state.summary.files += 1,
+        true => state.summary.directory_count += 1,
+        false => state.summary.file_count += 1,
     }
     if u32::from(inode.link_count) != names {
         let said = inode.link_count;

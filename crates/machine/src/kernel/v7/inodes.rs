@@ -5,7 +5,8 @@ use super::super::ffs::InodeKind;
 use super::super::process::Process;
 use super::V7View;
 use super::layout::{
-    DIRECT_ADDRESSES, INODE_ADDRESSES, INODE_BYTES, Inode, POINTERS_PER_BLOCK, Superblock, read_u32,
+    DIRECT_ADDRESS_COUNT, INODE_ADDRESS_COUNT, INODE_BYTES, POINTERS_PER_BLOCK, V7Inode,
+    V7Superblock, read_u32,
 };
 use diskperf_timeline::Stage;
 use std::rc::Rc;
@@ -16,15 +17,19 @@ impl V7View<'_> {
     pub(crate) async fn take_inode(&self, process: &Rc<Process>, node: Vnode) {
         let known = self.with_volume(node.volume, |volume| {
             let found = volume.inodes.get_mut(&node.inode);
-            found.map(|found| found.core.user_count += 1).is_some()
+            found
+                .map(|found| found.in_core_state.user_count += 1)
+                .is_some()
         });
         if known {
             return self.wait_until_read(process, node).await;
         }
         self.add_in_core(node);
-        let (block, at) = Superblock::inode_position(node.inode.0);
+        let (block, at) = V7Superblock::inode_position(node.inode.0);
         let id = self.read_block(process, node.volume, block).await;
-        let inode = self.with_block(id, |bytes| Inode::decode(&bytes[at..at + INODE_BYTES]));
+        let inode = self.with_block(id, |bytes| {
+            V7Inode::decode_inode(&bytes[at..at + INODE_BYTES])
+        });
         let readers = self.with_volume(node.volume, |volume| {
             let found = volume.inodes.get_mut(&node.inode);
             let found = found.expect("a process that reads an inode uses it");
@@ -32,7 +37,7 @@ impl V7View<'_> {
             std::mem::take(&mut found.readers)
         });
         for reader in &readers {
-            self.wake(reader);
+            self.wake_process(reader);
         }
         self.brelse(process, id).await;
     }
@@ -50,8 +55,8 @@ impl V7View<'_> {
             if read {
                 return;
             }
-            let from = self.sim.now();
-            self.park(process, "an inode that another process reads")
+            let from = self.simulation.now();
+            self.wait_for_wake_up(process, "an inode that another process reads")
                 .await;
             process.book_wait(Stage::BufferWait, from);
         }
@@ -74,7 +79,7 @@ impl V7View<'_> {
             let nameless =
                 self.with_inode(node, |inode| inode.link_count == 0 && inode.kind.is_some());
             if nameless {
-                self.truncate(process, node).await;
+                self.truncate_inode(process, node).await;
                 self.with_inode_mut(node, |inode| inode.kind = None);
                 self.write_inode(process, node).await;
                 self.free_inode(node);
@@ -89,16 +94,18 @@ impl V7View<'_> {
 
     /// Copies a changed inode into its block, as a delayed write (`iupdat`).
     pub(super) async fn write_inode(&self, process: &Rc<Process>, node: Vnode) {
-        let (block, at) = Superblock::inode_position(node.inode.0);
+        let (block, at) = V7Superblock::inode_position(node.inode.0);
         let id = self.read_block(process, node.volume, block).await;
         let inode = self.with_volume(node.volume, |volume| {
             let found = volume.inodes.get_mut(&node.inode)?;
-            found.core.is_modified = false;
+            found.in_core_state.is_modified = false;
             found.inode.clone()
         });
         match inode {
             Some(inode) => {
-                self.edit_buffer(id, |bytes| inode.encode(&mut bytes[at..at + INODE_BYTES]));
+                self.edit_buffer(id, |bytes| {
+                    inode.encode_inode(&mut bytes[at..at + INODE_BYTES])
+                });
                 self.bdwrite(process, id).await;
             }
             // Whoever was done with it has written it.
@@ -107,22 +114,23 @@ impl V7View<'_> {
     }
 
     /// Frees all blocks of a file, the last one first, and sets its length to 0 (`itrunc`).
-    pub(crate) async fn truncate(&self, process: &Rc<Process>, node: Vnode) {
-        for place in (0..INODE_ADDRESSES).rev() {
+    pub(crate) async fn truncate_inode(&self, process: &Rc<Process>, node: Vnode) {
+        for place in (0..INODE_ADDRESS_COUNT).rev() {
             let block = self.with_inode(node, |inode| inode.addresses[place]);
             if block == 0 {
                 continue;
             }
             self.with_inode_mut(node, |inode| inode.addresses[place] = 0);
-            let depth = (place as u32 + 1).saturating_sub(DIRECT_ADDRESSES);
-            self.free_tree(process, node.volume, (block, depth)).await;
+            let depth = (place as u32 + 1).saturating_sub(DIRECT_ADDRESS_COUNT);
+            self.free_indirect_tree(process, node.volume, (block, depth))
+                .await;
         }
         self.with_inode_mut(node, |inode| inode.size_bytes = 0);
     }
 
     /// Frees a block and all blocks below it. `top` is the block and its level of indirection, 0
     /// for a data block (`tloop`).
-    async fn free_tree(&self, process: &Rc<Process>, volume: u32, top: (u32, u32)) {
+    async fn free_indirect_tree(&self, process: &Rc<Process>, volume: u32, top: (u32, u32)) {
         // Blocks to be freed; of one with a level, first those that it names.
         let mut left = vec![top];
         while let Some((block, depth)) = left.pop() {
@@ -145,7 +153,7 @@ impl V7View<'_> {
         }
     }
 
-    pub(crate) fn kind(&self, node: Vnode) -> Option<InodeKind> {
+    pub(crate) fn inode_kind(&self, node: Vnode) -> Option<InodeKind> {
         self.with_inode(node, |inode| inode.kind)
     }
 }

@@ -13,21 +13,20 @@ pub(crate) const INODE_BYTES: usize = 64;
 /// Number of inodes per block.
 pub(crate) const INODES_PER_BLOCK: u32 = (BLOCK_BYTES / INODE_BYTES) as u32;
 /// Size of a seventh edition directory entry in bytes: an inode number and a name.
-pub(crate) const ENTRY_BYTES: usize = 16;
+pub(crate) const DIRECTORY_ENTRY_BYTES: usize = 16;
 /// Longest name in a seventh edition directory, in bytes. Longer names are truncated.
-pub(crate) const NAME_BYTES: usize = 14;
+pub(crate) const NAME_BYTES_MAX: usize = 14;
 /// Number of block numbers in a seventh edition inode.
-pub(crate) const INODE_ADDRESSES: usize = 13;
+pub(crate) const INODE_ADDRESS_COUNT: usize = 13;
 /// Number of an inode's block numbers that point directly to data blocks.
-pub(crate) const DIRECT_ADDRESSES: u32 = 10;
+pub(crate) const DIRECT_ADDRESS_COUNT: u32 = 10;
 /// Number of block numbers in an indirect block.
 pub(crate) const POINTERS_PER_BLOCK: u32 = (BLOCK_BYTES / 4) as u32;
 /// Maximum length of a seventh edition file in blocks.
-const FILE_BLOCKS_MAX: u64 = DIRECT_ADDRESSES as u64
+const FILE_BLOCKS_MAX: u64 = DIRECT_ADDRESS_COUNT as u64
     + POINTERS_PER_BLOCK as u64
     + POINTERS_PER_BLOCK as u64 * POINTERS_PER_BLOCK as u64
     + POINTERS_PER_BLOCK as u64 * POINTERS_PER_BLOCK as u64 * POINTERS_PER_BLOCK as u64;
-/// Maximum length of a seventh edition file in bytes.
 pub(crate) const FILE_BYTES_MAX: u64 = FILE_BLOCKS_MAX * BLOCK_BYTES as u64;
 /// Block number of the super block, directly behind the boot block.
 pub(crate) const SUPERBLOCK_BLOCK: u32 = 1;
@@ -47,32 +46,32 @@ const BLOCKS_PER_INODE_BLOCK: u32 = 25;
 
 /// Seventh edition inode as stored on a drive.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub(crate) struct Inode {
+pub(crate) struct V7Inode {
     /// Type of the inode; `None` for a free inode.
     pub(crate) kind: Option<InodeKind>,
     pub(crate) link_count: u16,
     pub(crate) size_bytes: u32,
     /// Block numbers: ten of data, then indirect, double and triple indirect; 0 is no block.
-    pub(crate) addresses: [u32; INODE_ADDRESSES],
+    pub(crate) addresses: [u32; INODE_ADDRESS_COUNT],
 }
 
 const MODE_FILE: u16 = 0o100_666;
 const MODE_DIRECTORY: u16 = 0o040_777;
-const MODE_KIND: u16 = 0o170_000;
+const MODE_KIND_MASK: u16 = 0o170_000;
 const ADDRESSES_OFFSET: usize = 12;
 
-impl Inode {
-    pub(crate) fn decode(bytes: &[u8]) -> Self {
-        let kind = match read_u16(bytes, 0) & MODE_KIND {
-            kind if kind == MODE_FILE & MODE_KIND => Some(InodeKind::File),
-            kind if kind == MODE_DIRECTORY & MODE_KIND => Some(InodeKind::Directory),
+impl V7Inode {
+    pub(crate) fn decode_inode(bytes: &[u8]) -> Self {
+        let kind = match read_u16(bytes, 0) & MODE_KIND_MASK {
+            kind if kind == MODE_FILE & MODE_KIND_MASK => Some(InodeKind::RegularFile),
+            kind if kind == MODE_DIRECTORY & MODE_KIND_MASK => Some(InodeKind::Directory),
             _ => None,
         };
         let mut inode = Self {
             kind,
             link_count: read_u16(bytes, 2),
             size_bytes: read_u32(bytes, 8),
-            addresses: [0; INODE_ADDRESSES],
+            addresses: [0; INODE_ADDRESS_COUNT],
         };
         for (number, address) in inode.addresses.iter_mut().enumerate() {
             let at = ADDRESSES_OFFSET + 3 * number;
@@ -83,11 +82,11 @@ impl Inode {
 
     /// Encodes an inode: mode, links, owner, group, size, addresses, three times. Owner, group and
     /// times stay zero, because the modelled machine has one user and no calendar.
-    pub(crate) fn encode(&self, bytes: &mut [u8]) {
+    pub(crate) fn encode_inode(&self, bytes: &mut [u8]) {
         bytes.fill(0);
         let mode = match self.kind {
             None => 0,
-            Some(InodeKind::File) => MODE_FILE,
+            Some(InodeKind::RegularFile) => MODE_FILE,
             Some(InodeKind::Directory) => MODE_DIRECTORY,
         };
         write_u16(bytes, 0, mode);
@@ -100,7 +99,7 @@ impl Inode {
     }
 
     /// Returns the number of blocks that the contents of the inode extend over.
-    pub(crate) fn blocks(&self) -> u32 {
+    pub(crate) fn block_count(&self) -> u32 {
         self.size_bytes.div_ceil(BLOCK_BYTES as u32)
     }
 }
@@ -128,15 +127,15 @@ pub(crate) fn write_u32(bytes: &mut [u8], at: usize, value: u32) {
 /// Returns the path to the number of a file's block: an index in the inode, followed by an index in
 /// each indirect block. Returns `None` beyond the largest file.
 pub(crate) fn pointer_path(block: u32) -> Option<Vec<usize>> {
-    if block < DIRECT_ADDRESSES {
+    if block < DIRECT_ADDRESS_COUNT {
         return Some(vec![block as usize]);
     }
-    let mut beyond = block - DIRECT_ADDRESSES;
+    let mut beyond = block - DIRECT_ADDRESS_COUNT;
     let mut below = 1;
     for depth in 1..=3_u32 {
         below *= POINTERS_PER_BLOCK;
         if beyond < below {
-            let mut path = vec![(DIRECT_ADDRESSES + depth - 1) as usize];
+            let mut path = vec![(DIRECT_ADDRESS_COUNT + depth - 1) as usize];
             for _ in 0..depth {
                 below /= POINTERS_PER_BLOCK;
                 path.push((beyond / below % POINTERS_PER_BLOCK) as usize);
@@ -148,19 +147,18 @@ pub(crate) fn pointer_path(block: u32) -> Option<Vec<usize>> {
     None
 }
 
-/// Converts a name to its form in a directory entry: at most `NAME_BYTES` bytes, padded with
+/// Converts a name to its form in a directory entry: at most `NAME_BYTES_MAX` bytes, padded with
 /// zeroes.
-pub(crate) fn truncate_name(name: &str) -> [u8; NAME_BYTES] {
-    let mut cut = [0; NAME_BYTES];
+pub(crate) fn truncate_name(name: &str) -> [u8; NAME_BYTES_MAX] {
+    let mut cut = [0; NAME_BYTES_MAX];
     for (to, from) in cut.iter_mut().zip(name.bytes()) {
         *to = from;
     }
     cut
 }
 
-/// Encodes a directory entry from an inode number and a name.
-pub(crate) fn encode_entry(inode: u32, name: &[u8; NAME_BYTES]) -> [u8; ENTRY_BYTES] {
-    let mut bytes = [0; ENTRY_BYTES];
+pub(crate) fn encode_entry(inode: u32, name: &[u8; NAME_BYTES_MAX]) -> [u8; DIRECTORY_ENTRY_BYTES] {
+    let mut bytes = [0; DIRECTORY_ENTRY_BYTES];
     write_u16(&mut bytes, 0, inode as u16);
     bytes[2..].copy_from_slice(name);
     bytes
@@ -168,16 +166,16 @@ pub(crate) fn encode_entry(inode: u32, name: &[u8; NAME_BYTES]) -> [u8; ENTRY_BY
 
 /// Super block of a seventh edition file system (`struct filsys`).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Superblock {
+pub(crate) struct V7Superblock {
     /// First block behind the inodes (`s_isize`).
     pub(crate) first_data_block: u32,
     /// Size of the file system in blocks (`s_fsize`).
-    pub(crate) blocks: u32,
+    pub(crate) block_count: u32,
     /// Free blocks; the last is allocated first. The first entry is the block that holds the next
     /// part of the free list, or 0 at the end of the list (`s_free`).
-    pub(crate) free_blocks: Vec<u32>,
+    pub(crate) free_block_cache: Vec<u32>,
     /// Free inodes; the last is allocated first (`s_inode`).
-    pub(crate) free_inodes: Vec<u32>,
+    pub(crate) free_inode_cache: Vec<u32>,
     /// Interleave step given to mkfs, in blocks (`s_m`). The next field is `s_n`.
     pub(crate) interleave_step: u16,
     pub(crate) blocks_per_cylinder: u16,
@@ -189,19 +187,20 @@ const FREE_INODES_OFFSET: usize = FREE_BLOCKS_OFFSET + 2 + 4 * LISTED_FREE_BLOCK
 /// the time, and the counts of free blocks and inodes, which the kernel does not keep.
 const INTERLEAVE_OFFSET: usize = FREE_INODES_OFFSET + 2 + 2 * LISTED_FREE_INODES_MAX + 14;
 
-impl Superblock {
-    pub(crate) fn encode(&self) -> Vec<u8> {
+impl V7Superblock {
+    pub(crate) fn encode_superblock(&self) -> Vec<u8> {
         let mut bytes = vec![0; BLOCK_BYTES];
         write_u16(&mut bytes, 0, self.first_data_block as u16);
-        write_u32(&mut bytes, 2, self.blocks);
-        bytes[FREE_BLOCKS_OFFSET..FREE_INODES_OFFSET]
-            .copy_from_slice(&encode_free(&self.free_blocks)[..2 + 4 * LISTED_FREE_BLOCKS_MAX]);
+        write_u32(&mut bytes, 2, self.block_count);
+        bytes[FREE_BLOCKS_OFFSET..FREE_INODES_OFFSET].copy_from_slice(
+            &encode_free(&self.free_block_cache)[..2 + 4 * LISTED_FREE_BLOCKS_MAX],
+        );
         write_u16(
             &mut bytes,
             FREE_INODES_OFFSET,
-            self.free_inodes.len() as u16,
+            self.free_inode_cache.len() as u16,
         );
-        for (place, inode) in self.free_inodes.iter().enumerate() {
+        for (place, inode) in self.free_inode_cache.iter().enumerate() {
             write_u16(
                 &mut bytes,
                 FREE_INODES_OFFSET + 2 + 2 * place,
@@ -213,13 +212,13 @@ impl Superblock {
         bytes
     }
 
-    pub(crate) fn decode(bytes: &[u8]) -> Self {
+    pub(crate) fn decode_superblock(bytes: &[u8]) -> Self {
         let inodes = usize::from(read_u16(bytes, FREE_INODES_OFFSET)).min(LISTED_FREE_INODES_MAX);
         Self {
             first_data_block: u32::from(read_u16(bytes, 0)),
-            blocks: read_u32(bytes, 2),
-            free_blocks: decode_free(&bytes[FREE_BLOCKS_OFFSET..]),
-            free_inodes: (0..inodes)
+            block_count: read_u32(bytes, 2),
+            free_block_cache: decode_free(&bytes[FREE_BLOCKS_OFFSET..]),
+            free_inode_cache: (0..inodes)
                 .map(|place| u32::from(read_u16(bytes, FREE_INODES_OFFSET + 2 + 2 * place)))
                 .collect(),
             interleave_step: read_u16(bytes, INTERLEAVE_OFFSET),
@@ -229,7 +228,7 @@ impl Superblock {
 
     /// Reports whether a block lies in the data area of the file system.
     pub(crate) fn is_data_block(&self, block: u32) -> bool {
-        (self.first_data_block..self.blocks).contains(&block)
+        (self.first_data_block..self.block_count).contains(&block)
     }
 
     /// Returns the block that holds an inode, and the inode's byte offset in it.
@@ -280,13 +279,13 @@ pub struct V7Parameters {
 
 /// Reason why a seventh edition file system cannot be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum MkfsError {
+pub enum V7MkfsError {
     /// Partition with too few blocks for the metadata of any file system.
     #[error("a partition of {0} blocks is too small for a seventh edition file system")]
-    TooSmall(u64),
+    PartitionTooSmall(u64),
     /// Partition with more blocks than 24-bit block numbers can address.
     #[error("a partition of {0} blocks is too large: an inode can address 16777216 blocks")]
-    TooLarge(u64),
+    PartitionTooLarge(u64),
 }
 
 /// Returns the order in which mkfs frees the blocks of a cylinder (the first half of `bflist`).
@@ -310,22 +309,22 @@ pub(crate) fn cylinder_order(step: u32, blocks_per_cylinder: u32) -> Vec<u32> {
 }
 
 /// Creates an empty super block for a partition of `bytes` bytes. No block is free yet.
-fn empty_superblock(bytes: u64, parameters: V7Parameters) -> Result<Superblock, MkfsError> {
+fn empty_superblock(bytes: u64, parameters: V7Parameters) -> Result<V7Superblock, V7MkfsError> {
     let blocks = bytes / BLOCK_BYTES as u64;
     if blocks > 1 << 24 {
-        return Err(MkfsError::TooLarge(blocks));
+        return Err(V7MkfsError::PartitionTooLarge(blocks));
     }
     let inode_blocks =
         (blocks as u32 / BLOCKS_PER_INODE_BLOCK).clamp(1, INODES_MAX / INODES_PER_BLOCK);
     let first_data_block = FIRST_INODE_BLOCK + inode_blocks;
     if blocks <= u64::from(first_data_block) + 1 {
-        return Err(MkfsError::TooSmall(blocks));
+        return Err(V7MkfsError::PartitionTooSmall(blocks));
     }
-    Ok(Superblock {
+    Ok(V7Superblock {
         first_data_block,
-        blocks: blocks as u32,
-        free_blocks: vec![0],
-        free_inodes: Vec::new(),
+        block_count: blocks as u32,
+        free_block_cache: vec![0],
+        free_inode_cache: Vec::new(),
         interleave_step: (parameters.gap_blocks + 1) as u16,
         blocks_per_cylinder: parameters.blocks_per_cylinder as u16,
     })
@@ -334,10 +333,10 @@ fn empty_superblock(bytes: u64, parameters: V7Parameters) -> Result<Superblock, 
 /// Returns the data blocks in the order in which mkfs frees them (the second half of `bflist`):
 /// cylinder by cylinder from the end of the disk downwards. An empty file system allocates them in
 /// the reverse order.
-pub(crate) fn free_order(superblock: &Superblock, parameters: V7Parameters) -> Vec<u32> {
+pub(crate) fn free_order(superblock: &V7Superblock, parameters: V7Parameters) -> Vec<u32> {
     let count = parameters.blocks_per_cylinder;
     let order = cylinder_order(parameters.gap_blocks + 1, count);
-    let (first, end) = (superblock.first_data_block, superblock.blocks);
+    let (first, end) = (superblock.first_data_block, superblock.block_count);
     (0..end.div_ceil(count))
         .rev()
         .flat_map(|cylinder| {
@@ -354,46 +353,50 @@ pub(crate) fn free_order(superblock: &Superblock, parameters: V7Parameters) -> V
 ///
 /// # Errors
 ///
-/// [`MkfsError`] if no file system can be created.
-pub(crate) fn mkfs(
+/// [`V7MkfsError`] if no file system can be created.
+pub(crate) fn make_file_system(
     bytes: u64,
     parameters: V7Parameters,
     write: &mut impl FnMut(u32, &[u8]),
-) -> Result<(), MkfsError> {
+) -> Result<(), V7MkfsError> {
     let mut superblock = empty_superblock(bytes, parameters)?;
     let mut chained = Vec::new();
     for block in free_order(&superblock, parameters) {
-        if superblock.free_blocks.len() == LISTED_FREE_BLOCKS_MAX {
-            write(block, &encode_free(&superblock.free_blocks));
-            chained = std::mem::take(&mut superblock.free_blocks);
+        if superblock.free_block_cache.len() == LISTED_FREE_BLOCKS_MAX {
+            write(block, &encode_free(&superblock.free_block_cache));
+            chained = std::mem::take(&mut superblock.free_block_cache);
         }
-        superblock.free_blocks.push(block);
+        superblock.free_block_cache.push(block);
     }
-    let home = superblock.free_blocks.pop().expect("a data block is free");
-    if superblock.free_blocks.is_empty() {
+    let home = superblock
+        .free_block_cache
+        .pop()
+        .expect("a data block is free");
+    if superblock.free_block_cache.is_empty() {
         // It was the one that names the next.
-        superblock.free_blocks = chained;
+        superblock.free_block_cache = chained;
     }
     let mut root = vec![0; BLOCK_BYTES];
     for (place, name) in [".", ".."].into_iter().enumerate() {
-        let at = place * ENTRY_BYTES;
-        root[at..at + ENTRY_BYTES].copy_from_slice(&encode_entry(ROOT_INODE, &truncate_name(name)));
+        let at = place * DIRECTORY_ENTRY_BYTES;
+        root[at..at + DIRECTORY_ENTRY_BYTES]
+            .copy_from_slice(&encode_entry(ROOT_INODE, &truncate_name(name)));
     }
     write(home, &root);
     let mut inodes = vec![0; BLOCK_BYTES];
-    let mut inode = Inode {
-        kind: Some(InodeKind::File),
-        ..Inode::default()
+    let mut inode = V7Inode {
+        kind: Some(InodeKind::RegularFile),
+        ..V7Inode::default()
     };
     // The file of the bad blocks has none, and no name.
-    inode.encode(&mut inodes[..INODE_BYTES]);
+    inode.encode_inode(&mut inodes[..INODE_BYTES]);
     inode.kind = Some(InodeKind::Directory);
     inode.link_count = 2;
-    inode.size_bytes = 2 * ENTRY_BYTES as u32;
+    inode.size_bytes = 2 * DIRECTORY_ENTRY_BYTES as u32;
     inode.addresses[0] = home;
-    inode.encode(&mut inodes[INODE_BYTES..2 * INODE_BYTES]);
+    inode.encode_inode(&mut inodes[INODE_BYTES..2 * INODE_BYTES]);
     write(FIRST_INODE_BLOCK, &inodes);
-    write(SUPERBLOCK_BLOCK, &superblock.encode());
+    write(SUPERBLOCK_BLOCK, &superblock.encode_superblock());
     Ok(())
 }
 
@@ -402,10 +405,10 @@ pub(crate) fn mkfs(
 ///
 /// # Errors
 ///
-/// [`MkfsError`] if no file system can be created.
-pub fn room_bytes(bytes: u64, parameters: V7Parameters) -> Result<u64, MkfsError> {
+/// [`V7MkfsError`] if no file system can be created.
+pub fn file_capacity_bytes(bytes: u64, parameters: V7Parameters) -> Result<u64, V7MkfsError> {
     let superblock = empty_superblock(bytes, parameters)?;
-    let free = u64::from(superblock.blocks - superblock.first_data_block - 1);
+    let free = u64::from(superblock.block_count - superblock.first_data_block - 1);
     let pointing = free.div_ceil(u64::from(POINTERS_PER_BLOCK)) + 4;
     Ok(free.saturating_sub(pointing) * BLOCK_BYTES as u64)
 }

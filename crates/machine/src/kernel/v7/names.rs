@@ -5,22 +5,24 @@
 
 use super::super::Vnode;
 use super::super::ffs::{InodeKind, InodeNumber};
-use super::super::process::{Context, Process};
+use super::super::process::{ExecutionContext, Process};
 use super::V7View;
-use super::layout::{BLOCK_BYTES, ENTRY_BYTES, NAME_BYTES, encode_entry, read_u16, truncate_name};
-use crate::calls::How;
+use super::layout::{
+    BLOCK_BYTES, DIRECTORY_ENTRY_BYTES, NAME_BYTES_MAX, encode_entry, read_u16, truncate_name,
+};
+use crate::calls::OpenFlags;
 use crate::errno::{Errno, Result};
-use crate::written::Written;
+use crate::written::WriteData;
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
 /// Maximum link count of a seventh edition inode: the largest `short` of the 80286.
-const LINKS_MAX: u16 = i16::MAX as u16;
+const LINK_COUNT_MAX: u16 = i16::MAX as u16;
 
 /// Last name of a path with the result of its look-up, and its parent directory, in use and locked.
 struct V7PathEnd {
     parent: Vnode,
-    name: [u8; NAME_BYTES],
+    name: [u8; NAME_BYTES_MAX],
     lookup: NameLookup,
 }
 
@@ -35,7 +37,7 @@ struct NameLookup {
 }
 
 enum V7EntryWanted<'a> {
-    Named(&'a [u8]),
+    NamedEntry(&'a [u8]),
     /// Any entry except `.` and `..`.
     AnyExceptDots,
 }
@@ -43,7 +45,7 @@ enum V7EntryWanted<'a> {
 impl V7View<'_> {
     /// Looks up a path and returns its inode, in use until it is put back.
     pub(crate) async fn resolve_path(&self, process: &Rc<Process>, path: &str) -> Result<Vnode> {
-        let (root, rest) = self.split_mount(path)?;
+        let (root, rest) = self.split_mount_point(path)?;
         let mut at = root;
         self.take_inode(process, at).await;
         for name in path_names(rest) {
@@ -56,7 +58,7 @@ impl V7View<'_> {
     /// Releases the directory.
     async fn step_into(&self, process: &Rc<Process>, from: Vnode, name: &str) -> Result<Vnode> {
         let name = truncate_name(name);
-        let found = self.look_up(process, from, &name).await;
+        let found = self.look_up_in_directory(process, from, &name).await;
         let to = match found {
             Ok(found) => match found.entry {
                 Some((inode, _)) => {
@@ -68,34 +70,34 @@ impl V7View<'_> {
                     self.take_inode(process, node).await;
                     Ok(node)
                 }
-                None => Err(Errno::NoEntry),
+                None => Err(Errno::NoSuchEntry),
             },
             Err(errno) => Err(errno),
         };
-        self.unlock(from);
+        self.unlock_inode(from);
         self.put_inode(process, from).await;
         to
     }
 
     /// Locks a directory in use and looks up a name in it.
-    async fn look_up(
+    async fn look_up_in_directory(
         &self,
         process: &Rc<Process>,
         directory: Vnode,
-        name: &[u8; NAME_BYTES],
+        name: &[u8; NAME_BYTES_MAX],
     ) -> Result<NameLookup> {
-        self.lock(process, directory).await;
-        if self.kind(directory) != Some(InodeKind::Directory) {
+        self.lock_inode(process, directory).await;
+        if self.inode_kind(directory) != Some(InodeKind::Directory) {
             return Err(Errno::NotDirectory);
         }
         // Somebody may have removed it.
         if self.with_inode(directory, |inode| inode.link_count) == 0 {
-            return Err(Errno::NoEntry);
+            return Err(Errno::NoSuchEntry);
         }
-        let context = Context::Process(process);
-        self.spend(context, Stage::SystemCall, self.costs.name_lookup)
+        let context = ExecutionContext::InProcess(process);
+        self.spend_processor_time(context, Stage::SystemCall, self.costs.name_lookup_time)
             .await;
-        self.search_directory(process, directory, &V7EntryWanted::Named(name))
+        self.search_directory(process, directory, &V7EntryWanted::NamedEntry(name))
             .await
     }
 
@@ -115,16 +117,19 @@ impl V7View<'_> {
             let end = (size - base).min(BLOCK_BYTES as u64) as usize;
             let entry = self.with_block(id, |bytes| {
                 bytes[..end]
-                    .chunks(ENTRY_BYTES)
+                    .chunks(DIRECTORY_ENTRY_BYTES)
                     .enumerate()
                     .find_map(|(place, bytes)| {
-                        let (inode, at) = (read_u16(bytes, 0), base + (place * ENTRY_BYTES) as u64);
+                        let (inode, at) = (
+                            read_u16(bytes, 0),
+                            base + (place * DIRECTORY_ENTRY_BYTES) as u64,
+                        );
                         if inode == 0 {
                             free = free.min(at);
                             return None;
                         }
                         let same = match wanted {
-                            V7EntryWanted::Named(name) => bytes[2..] == **name,
+                            V7EntryWanted::NamedEntry(name) => bytes[2..] == **name,
                             V7EntryWanted::AnyExceptDots => {
                                 bytes[2..] != truncate_name(".")
                                     && bytes[2..] != truncate_name("..")
@@ -149,8 +154,8 @@ impl V7View<'_> {
 
     /// Walks a path to the parent directory of its last name, and looks the name up. Returns `None`
     /// for the root itself.
-    async fn find_last(&self, process: &Rc<Process>, path: &str) -> Result<Option<V7PathEnd>> {
-        let (root, rest) = self.split_mount(path)?;
+    async fn resolve_parent(&self, process: &Rc<Process>, path: &str) -> Result<Option<V7PathEnd>> {
+        let (root, rest) = self.split_mount_point(path)?;
         let mut names = path_names(rest).peekable();
         let mut parent = root;
         self.take_inode(process, parent).await;
@@ -160,7 +165,7 @@ impl V7View<'_> {
                 continue;
             }
             let name = truncate_name(name);
-            match self.look_up(process, parent, &name).await {
+            match self.look_up_in_directory(process, parent, &name).await {
                 Ok(found) => {
                     return Ok(Some(V7PathEnd {
                         parent,
@@ -169,7 +174,7 @@ impl V7View<'_> {
                     }));
                 }
                 Err(errno) => {
-                    self.unlock(parent);
+                    self.unlock_inode(parent);
                     self.put_inode(process, parent).await;
                     return Err(errno);
                 }
@@ -180,18 +185,23 @@ impl V7View<'_> {
     }
 
     async fn release_path_end(&self, process: &Rc<Process>, last: &V7PathEnd) {
-        self.unlock(last.parent);
+        self.unlock_inode(last.parent);
         self.put_inode(process, last.parent).await;
     }
 
     /// Opens a file, open(2) and creat(2). Returns its inode, in use until it is put back.
-    pub(crate) async fn open(&self, process: &Rc<Process>, path: &str, how: How) -> Result<Vnode> {
+    pub(crate) async fn open_path(
+        &self,
+        process: &Rc<Process>,
+        path: &str,
+        how: OpenFlags,
+    ) -> Result<Vnode> {
         let node = if how.create {
-            match self.find_last(process, path).await? {
-                None if how.exclusive => return Err(Errno::Exists),
+            match self.resolve_parent(process, path).await? {
+                None if how.create_exclusive => return Err(Errno::AlreadyExists),
                 None => self.resolve_path(process, path).await?,
                 Some(last) => {
-                    let opened = self.create(process, &last, how.exclusive).await;
+                    let opened = self.create_file(process, &last, how.create_exclusive).await;
                     self.release_path_end(process, &last).await;
                     opened?
                 }
@@ -199,21 +209,21 @@ impl V7View<'_> {
         } else {
             self.resolve_path(process, path).await?
         };
-        let directory = self.kind(node) == Some(InodeKind::Directory);
+        let directory = self.inode_kind(node) == Some(InodeKind::Directory);
         if directory && how.write {
             self.put_inode(process, node).await;
             return Err(Errno::IsDirectory);
         }
         if how.truncate && !directory {
-            self.lock(process, node).await;
-            self.truncate(process, node).await;
-            self.unlock(node);
+            self.lock_inode(process, node).await;
+            self.truncate_inode(process, node).await;
+            self.unlock_inode(node);
         }
         Ok(node)
     }
 
     /// Returns the inode of a path's last name, and creates a file if the name does not exist.
-    async fn create(
+    async fn create_file(
         &self,
         process: &Rc<Process>,
         last: &V7PathEnd,
@@ -221,7 +231,7 @@ impl V7View<'_> {
     ) -> Result<Vnode> {
         if let Some((inode, _)) = last.lookup.entry {
             if exclusive {
-                return Err(Errno::Exists);
+                return Err(Errno::AlreadyExists);
             }
             let node = Vnode {
                 volume: last.parent.volume,
@@ -231,7 +241,9 @@ impl V7View<'_> {
             return Ok(node);
         }
         let volume = last.parent.volume;
-        let node = self.make_inode(process, volume, InodeKind::File).await?;
+        let node = self
+            .make_inode(process, volume, InodeKind::RegularFile)
+            .await?;
         self.with_inode_mut(node, |inode| inode.link_count = 1);
         // A name must not point at an inode that is not there yet.
         self.write_inode(process, node).await;
@@ -247,8 +259,8 @@ impl V7View<'_> {
         node: Vnode,
     ) -> Result<()> {
         let bytes = encode_entry(node.inode.0, &last.name);
-        let at = (last.lookup.free_offset, Written::from(&bytes));
-        let (_, entered) = self.write(process, last.parent, at).await;
+        let at = (last.lookup.free_offset, WriteData::from(&bytes));
+        let (_, entered) = self.write_file_data(process, last.parent, at).await;
         if entered.is_err() {
             self.with_inode_mut(node, |inode| inode.link_count = 0);
             self.put_inode(process, node).await;
@@ -258,14 +270,14 @@ impl V7View<'_> {
 
     async fn erase_entry(&self, process: &Rc<Process>, last: &V7PathEnd, at: u64) -> Result<()> {
         let bytes = encode_entry(0, &last.name);
-        let at = (at, Written::from(&bytes));
-        self.write(process, last.parent, at).await.1
+        let at = (at, WriteData::from(&bytes));
+        self.write_file_data(process, last.parent, at).await.1
     }
 
     /// Makes a directory, as mkdir(1) does with mknod(2) and link(2).
     pub(crate) async fn mkdir(&self, process: &Rc<Process>, path: &str) -> Result<()> {
-        let last = self.find_last(process, path).await?;
-        let last = last.ok_or(Errno::Exists)?;
+        let last = self.resolve_parent(process, path).await?;
+        let last = last.ok_or(Errno::AlreadyExists)?;
         let made = self.mkdir_in(process, &last).await;
         self.release_path_end(process, &last).await;
         made
@@ -273,10 +285,10 @@ impl V7View<'_> {
 
     async fn mkdir_in(&self, process: &Rc<Process>, last: &V7PathEnd) -> Result<()> {
         if last.lookup.entry.is_some() {
-            return Err(Errno::Exists);
+            return Err(Errno::AlreadyExists);
         }
         let parent = last.parent;
-        if self.with_inode(parent, |inode| inode.link_count) >= LINKS_MAX {
+        if self.with_inode(parent, |inode| inode.link_count) >= LINK_COUNT_MAX {
             return Err(Errno::TooManyLinks);
         }
         let node = self
@@ -287,7 +299,7 @@ impl V7View<'_> {
             encode_entry(parent.inode.0, &truncate_name("..")),
         ];
         let (_, filled) = self
-            .write(process, node, (0, Written::from(dots.as_flattened())))
+            .write_file_data(process, node, (0, WriteData::from(dots.as_flattened())))
             .await;
         if let Err(errno) = filled {
             self.put_inode(process, node).await;
@@ -303,23 +315,24 @@ impl V7View<'_> {
 
     /// Removes a name of a file, unlink(2).
     pub(crate) async fn unlink(&self, process: &Rc<Process>, path: &str) -> Result<()> {
-        self.remove(process, path, InodeKind::File).await
+        self.remove_path(process, path, InodeKind::RegularFile)
+            .await
     }
 
     /// Removes an empty directory, as rmdir(1) does with unlink(2).
     pub(crate) async fn rmdir(&self, process: &Rc<Process>, path: &str) -> Result<()> {
         if matches!(path_names(path).last(), Some("." | "..")) {
-            return Err(Errno::Invalid);
+            return Err(Errno::InvalidArgument);
         }
-        self.remove(process, path, InodeKind::Directory).await
+        self.remove_path(process, path, InodeKind::Directory).await
     }
 
-    async fn remove(&self, process: &Rc<Process>, path: &str, kind: InodeKind) -> Result<()> {
+    async fn remove_path(&self, process: &Rc<Process>, path: &str, kind: InodeKind) -> Result<()> {
         // The root of a file system is mounted.
-        let last = self.find_last(process, path).await?;
-        let last = last.ok_or(Errno::Busy)?;
+        let last = self.resolve_parent(process, path).await?;
+        let last = last.ok_or(Errno::DeviceBusy)?;
         let removed = match last.lookup.entry {
-            None => Err(Errno::NoEntry),
+            None => Err(Errno::NoSuchEntry),
             // Itself or the one above is a directory, and may not be locked
             // from here.
             Some(_) if last.name == truncate_name(".") || last.name == truncate_name("..") => {
@@ -331,12 +344,12 @@ impl V7View<'_> {
                     inode,
                 };
                 self.take_inode(process, node).await;
-                self.lock(process, node).await;
+                self.lock_inode(process, node).await;
                 let removed = match kind {
-                    InodeKind::File => self.unlink_in(process, &last, (node, at)).await,
+                    InodeKind::RegularFile => self.unlink_in(process, &last, (node, at)).await,
                     InodeKind::Directory => self.rmdir_in(process, &last, (node, at)).await,
                 };
-                self.unlock(node);
+                self.unlock_inode(node);
                 self.put_inode(process, node).await;
                 removed
             }
@@ -351,7 +364,7 @@ impl V7View<'_> {
         last: &V7PathEnd,
         (node, at): (Vnode, u64),
     ) -> Result<()> {
-        if self.kind(node) == Some(InodeKind::Directory) {
+        if self.inode_kind(node) == Some(InodeKind::Directory) {
             // Only the super-user may.
             return Err(Errno::NotPermitted);
         }
@@ -366,7 +379,7 @@ impl V7View<'_> {
         last: &V7PathEnd,
         (node, at): (Vnode, u64),
     ) -> Result<()> {
-        if self.kind(node) != Some(InodeKind::Directory) {
+        if self.inode_kind(node) != Some(InodeKind::Directory) {
             return Err(Errno::NotDirectory);
         }
         let inside = self

@@ -2,27 +2,27 @@
 //! `writei`).
 
 use super::super::Vnode;
-use super::super::ffs::Fragment;
-use super::super::process::{Context, Process};
+use super::super::ffs::FragmentAddress;
+use super::super::process::{ExecutionContext, Process};
 use super::V7View;
 use super::layout::{BLOCK_BYTES, FILE_BYTES_MAX};
 use super::{BLOCK_BYTES_U32, BlockKey};
 use crate::errno::{Errno, Result};
-use crate::written::Written;
+use crate::written::WriteData;
 use diskperf_timeline::Stage;
 use std::ops::Range;
 use std::rc::Rc;
 
 /// Part of a read or write that lies within one block of a file.
-struct V7BlockPart {
-    lbn: u32,
+struct V7FileBlockRange {
+    logical_block: u32,
     range_in_block: Range<usize>,
 }
 
-fn next_part(offset: u64, wanted: usize) -> V7BlockPart {
+fn next_part(offset: u64, wanted: usize) -> V7FileBlockRange {
     let start = (offset % BLOCK_BYTES as u64) as usize;
-    V7BlockPart {
-        lbn: (offset / BLOCK_BYTES as u64) as u32,
+    V7FileBlockRange {
+        logical_block: (offset / BLOCK_BYTES as u64) as u32,
         range_in_block: start..BLOCK_BYTES.min(start + wanted),
     }
 }
@@ -30,7 +30,7 @@ fn next_part(offset: u64, wanted: usize) -> V7BlockPart {
 impl V7View<'_> {
     /// Reads from a file at an offset and returns the number of bytes read. The number is smaller
     /// than the buffer at the end of the file.
-    pub(crate) async fn read(
+    pub(crate) async fn read_file_data(
         &self,
         process: &Rc<Process>,
         node: Vnode,
@@ -54,23 +54,26 @@ impl V7View<'_> {
         &self,
         process: &Rc<Process>,
         node: Vnode,
-        (piece, into): (V7BlockPart, &mut [u8]),
+        (piece, into): (V7FileBlockRange, &mut [u8]),
     ) -> Result<()> {
-        let mapped = self.map_for_reading(process, node, piece.lbn).await?;
-        let context = Context::Process(process);
+        let mapped = self
+            .map_for_reading(process, node, piece.logical_block)
+            .await?;
+        let context = ExecutionContext::InProcess(process);
         let last = self.with_core_inode(node, |core| {
-            std::mem::replace(&mut core.last_read_block, piece.lbn)
+            std::mem::replace(&mut core.last_read_block, piece.logical_block)
         });
         let copy = self.costs.copy_time(into.len());
         let Some(block) = mapped.block else {
             let clear = self.costs.clear_time(BLOCK_BYTES);
-            self.spend(context, Stage::Clear, clear).await;
-            self.spend(context, Stage::Copy, copy).await;
+            self.spend_processor_time(context, Stage::Clear, clear)
+                .await;
+            self.spend_processor_time(context, Stage::Copy, copy).await;
             into.fill(0);
             return Ok(());
         };
-        let key = |block: Fragment| Self::block_key(node.volume, block.0);
-        let sequential = self.costs.read_ahead && last + 1 == piece.lbn;
+        let key = |block: FragmentAddress| Self::block_key(node.volume, block.0);
+        let sequential = self.costs.reads_ahead && last + 1 == piece.logical_block;
         let id = match mapped.next_block.filter(|_| sequential) {
             Some(next) => {
                 let (this, next) = ((key(block), BLOCK_BYTES_U32), (key(next), BLOCK_BYTES_U32));
@@ -78,7 +81,7 @@ impl V7View<'_> {
             }
             None => self.bread(process, key(block), BLOCK_BYTES_U32).await,
         };
-        self.spend(context, Stage::Copy, copy).await;
+        self.spend_processor_time(context, Stage::Copy, copy).await;
         self.with_block(id, |bytes| {
             into.copy_from_slice(&bytes[piece.range_in_block])
         });
@@ -89,11 +92,11 @@ impl V7View<'_> {
     /// Writes to a file at an offset. Returns the number of bytes written, and an error if that is
     /// not all. As in the seventh edition, a failed call keeps the blocks that it has written, and
     /// the program learns only of the error.
-    pub(crate) async fn write(
+    pub(crate) async fn write_file_data(
         &self,
         process: &Rc<Process>,
         node: Vnode,
-        (offset, data): (u64, Written<'_>),
+        (offset, data): (u64, WriteData<'_>),
     ) -> (usize, Result<()>) {
         let mut done = 0;
         while done < data.len() {
@@ -103,7 +106,7 @@ impl V7View<'_> {
             }
             let piece = next_part(at, data.len() - done);
             let bytes = piece.range_in_block.len();
-            let part = data.part(done..done + bytes);
+            let part = data.subrange(done..done + bytes);
             let written = self.write_part(process, node, (piece, part)).await;
             if let Err(errno) = written {
                 return (done, Err(errno));
@@ -119,9 +122,11 @@ impl V7View<'_> {
         &self,
         process: &Rc<Process>,
         node: Vnode,
-        (piece, data): (V7BlockPart, Written<'_>),
+        (piece, data): (V7FileBlockRange, WriteData<'_>),
     ) -> Result<()> {
-        let block = self.map_for_writing(process, node, piece.lbn).await?;
+        let block = self
+            .map_for_writing(process, node, piece.logical_block)
+            .await?;
         let key = Self::block_key(node.volume, block);
         let whole = piece.range_in_block.len() == BLOCK_BYTES;
         let id = if whole {
@@ -129,13 +134,13 @@ impl V7View<'_> {
         } else {
             self.bread(process, key, BLOCK_BYTES_U32).await
         };
-        let context = Context::Process(process);
+        let context = ExecutionContext::InProcess(process);
         let cost = self.costs.copy_time(data.len());
-        self.spend(context, Stage::Copy, cost).await;
+        self.spend_processor_time(context, Stage::Copy, cost).await;
         if whole {
             let mut buffers = self.buffers.borrow_mut();
             let page = buffers.pages.page_of_data(data);
-            buffers.get(id).page = Some(page);
+            buffers.buffer_mut(id).page = Some(page);
         } else {
             self.edit_buffer(id, |bytes| {
                 bytes[piece.range_in_block].copy_from_slice(&data)
@@ -147,12 +152,12 @@ impl V7View<'_> {
 
     /// Returns the cache keys of the blocks of a file's first `length` bytes, with `None` for a
     /// hole. Reads indirect blocks from the cache or the drive without passing virtual time.
-    pub(crate) fn blocks(&self, node: Vnode, length: u64) -> Vec<Option<BlockKey>> {
+    pub(crate) fn block_keys(&self, node: Vnode, length: u64) -> Vec<Option<BlockKey>> {
         let count = length.div_ceil(BLOCK_BYTES as u64) as u32;
-        (0..count).map(|lbn| self.block(node, lbn)).collect()
+        (0..count).map(|lbn| self.block_key_of(node, lbn)).collect()
     }
 
-    fn block(&self, node: Vnode, lbn: u32) -> Option<BlockKey> {
+    fn block_key_of(&self, node: Vnode, lbn: u32) -> Option<BlockKey> {
         let path = super::layout::pointer_path(lbn)?;
         let mut block = self.with_inode(node, |inode| inode.addresses[path[0]]);
         for place in &path[1..] {

@@ -3,7 +3,7 @@
 use super::hardware::Acsi;
 use crate::driver::{Driver, DriverHost};
 use crate::hardware::Hardware;
-use crate::id::Id;
+use crate::id::ComponentId;
 use diskperf_device::RequestId;
 use diskperf_sim::Time;
 use std::cell::Cell;
@@ -22,13 +22,12 @@ pub struct DiskTaskConfig {
 /// Driver of an ACSI disk, with its one request in flight.
 pub(crate) struct DiskTaskDriver {
     config: DiskTaskConfig,
-    controller: Id<Acsi>,
+    controller: ComponentId<Acsi>,
     in_flight: Cell<Option<RequestId>>,
 }
 
 impl DiskTaskDriver {
-    /// Returns the driver of an ACSI controller.
-    pub(crate) fn new(config: DiskTaskConfig, controller: Id<Acsi>) -> Self {
+    pub(crate) fn new(config: DiskTaskConfig, controller: ComponentId<Acsi>) -> Self {
         Self {
             config,
             controller,
@@ -40,15 +39,15 @@ impl DiskTaskDriver {
 impl Driver for DiskTaskDriver {
     type Controller = Acsi;
 
-    fn controllers(&self) -> Vec<Id<Acsi>> {
+    fn controllers(&self) -> Vec<ComponentId<Acsi>> {
         vec![self.controller]
     }
 
-    fn queueing(&self, _drive: usize) -> Option<Time> {
+    fn queueing_cost(&self, _drive: usize) -> Option<Time> {
         Some(self.config.request_cost)
     }
 
-    fn read_ahead_bytes(&self) -> u32 {
+    fn read_bytes_min(&self) -> u32 {
         self.config.read_ahead_bytes
     }
 
@@ -60,13 +59,13 @@ impl Driver for DiskTaskDriver {
     async fn submit_queued(&self, host: &impl DriverHost, _drive: usize) {
         let id = self.in_flight.get().expect("a request was queued");
         let context = host.surroundings();
-        host.ask(self.controller, |acsi, parts| {
-            acsi.command(&context, parts, id);
+        host.with_controller_parts(self.controller, |acsi, parts| {
+            acsi.start_command(&context, parts, id);
         });
     }
 
-    async fn interrupt(&self, host: &impl DriverHost, controller: Id<Acsi>) {
-        host.ask(controller, |acsi, _| acsi.acknowledge());
-        host.completed(self.in_flight.take().expect("a command was given"));
+    async fn handle_interrupt(&self, host: &impl DriverHost, controller: ComponentId<Acsi>) {
+        host.with_controller_parts(controller, |acsi, _| acsi.acknowledge_interrupt());
+        host.complete_request(self.in_flight.take().expect("a command was given"));
     }
 }

@@ -2,12 +2,12 @@
 //! time, transfers its sectors to memory by DMA while they pass, and interrupts at the end.
 
 use crate::controllers::Controller;
-use crate::hardware::drives::Mechanisms;
+use crate::hardware::drives::MechanismIds;
 use crate::hardware::marking::{mark_media_transfer, transfer_and_mark};
-use crate::hardware::{Parts, Surroundings};
-use crate::id::Id;
+use crate::hardware::{HardwareParts, SimulationContext};
+use crate::id::ComponentId;
 use diskperf_device::{RequestId, moment};
-use diskperf_sim::{Stream, Streams, TaskId, Time};
+use diskperf_sim::{RandomStream, RandomStreams, TaskId, Time};
 use diskperf_timeline::{Deadline, Stage};
 
 /// Parameters of an ACSI controller.
@@ -22,13 +22,13 @@ pub struct AcsiConfig {
 
 /// State of an ACSI controller.
 pub struct Acsi {
-    id: Id<Acsi>,
+    id: ComponentId<Acsi>,
     config: AcsiConfig,
-    drives: Mechanisms,
-    command: Option<RequestId>,
-    interrupts: bool,
-    poll_stream: Stream,
-    interrupt: Option<TaskId>,
+    drives: MechanismIds,
+    active_command: Option<RequestId>,
+    has_unacknowledged_interrupt: bool,
+    poll_stream: RandomStream,
+    interrupt_handler: Option<TaskId>,
 }
 
 /// Event that an ACSI controller schedules.
@@ -41,30 +41,36 @@ pub enum AcsiEvent {
 }
 
 impl Controller for Acsi {
-    type Event = AcsiEvent;
+    type ControllerEvent = AcsiEvent;
 
-    fn handle(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event) {
-        let id = self.command.expect("a command is under way");
+    fn handle(
+        &mut self,
+        context: &SimulationContext<'_>,
+        parts: &mut HardwareParts<'_>,
+        event: Self::ControllerEvent,
+    ) {
+        let id = self.active_command.expect("a command is under way");
         match event {
             AcsiEvent::CommandStart => {
-                let ended = self.begin(context, parts, id);
-                self.id.schedule(context, ended, AcsiEvent::CommandEnd);
+                let ended = self.begin_command(context, parts, id);
+                self.id
+                    .schedule_event(context, ended, AcsiEvent::CommandEnd);
             }
             AcsiEvent::CommandEnd => {
-                self.command = None;
-                self.interrupts = true;
-                let task = self.interrupt.expect("its interrupt is connected");
-                context.sim.wake(task);
+                self.active_command = None;
+                self.has_unacknowledged_interrupt = true;
+                let task = self.interrupt_handler.expect("its interrupt is connected");
+                context.sim.wake_task(task);
             }
         }
     }
 
-    fn connect(&mut self, interrupt: TaskId) {
-        self.interrupt = Some(interrupt);
+    fn connect_interrupt(&mut self, interrupt: TaskId) {
+        self.interrupt_handler = Some(interrupt);
     }
 
-    fn interrupts(&self, _: &Parts<'_>) -> bool {
-        self.interrupts
+    fn has_pending_interrupt(&self, _: &HardwareParts<'_>) -> bool {
+        self.has_unacknowledged_interrupt
     }
 }
 
@@ -72,25 +78,25 @@ impl Acsi {
     /// Returns an idle ACSI controller with its drives. `number` is its number among all
     /// controllers.
     pub fn new(
-        (id, number): (Id<Self>, usize),
+        (id, number): (ComponentId<Self>, usize),
         config: AcsiConfig,
-        drives: Mechanisms,
-        streams: Streams,
+        drives: MechanismIds,
+        streams: RandomStreams,
     ) -> Self {
         Self {
             id,
             config,
             drives,
-            command: None,
-            interrupts: false,
-            poll_stream: streams.stream(&format!("controller.{number}.poll")),
-            interrupt: None,
+            active_command: None,
+            has_unacknowledged_interrupt: false,
+            poll_stream: streams.named_stream(&format!("controller.{number}.poll")),
+            interrupt_handler: None,
         }
     }
 
     /// Clears the interrupt after the driver has handled it.
-    pub fn acknowledge(&mut self) {
-        self.interrupts = false;
+    pub fn acknowledge_interrupt(&mut self) {
+        self.has_unacknowledged_interrupt = false;
     }
 
     /// Accepts a command from the driver.
@@ -98,29 +104,42 @@ impl Acsi {
     /// # Panics
     ///
     /// If a command is in progress.
-    pub fn command(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
+    pub fn start_command(
+        &mut self,
+        context: &SimulationContext<'_>,
+        parts: &mut HardwareParts<'_>,
+        id: RequestId,
+    ) {
         assert!(
-            self.command.is_none() && !self.interrupts,
+            self.active_command.is_none() && !self.has_unacknowledged_interrupt,
             "one command at a time"
         );
-        let late = self.poll_stream.within(self.config.command_poll_interval);
+        let late = self
+            .poll_stream
+            .draw_within(self.config.command_poll_interval);
         let begin = context.now() + self.config.command_delay + late;
-        let transfer = &mut parts.requests[id];
+        let transfer = &mut parts.submitted_requests[id];
         transfer.book_stage(Stage::Command, moment(begin));
-        self.command = Some(id);
-        self.id.schedule(context, begin, AcsiEvent::CommandStart);
+        self.active_command = Some(id);
+        self.id
+            .schedule_event(context, begin, AcsiEvent::CommandStart);
     }
 
     /// Executes a command: moves the arm and transfers the sectors. Returns the time at which all
     /// sectors are in memory or on the drive.
-    fn begin(&self, context: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) -> Time {
+    fn begin_command(
+        &self,
+        context: &SimulationContext<'_>,
+        parts: &mut HardwareParts<'_>,
+        id: RequestId,
+    ) -> Time {
         let now = context.now();
-        let transfer = &mut parts.requests[id];
-        let drive = &mut parts.drives[self.drives.mechanism_for(transfer)];
+        let transfer = &mut parts.submitted_requests[id];
+        let drive = &mut parts.drives[self.drives.mechanism_id_for_request(transfer)];
         let all = (transfer.sector, transfer.sectors);
         let late = Deadline::TransferCommand;
         let (first, passage) = transfer_and_mark(transfer, drive, now, all, late);
-        let passed = now + passage.total();
+        let passed = now + passage.total_time();
         mark_media_transfer(transfer, drive, passed);
         // A sector waits in the controller's buffer until it has passed; the port
         // takes it while the next one passes, and no faster than it can.

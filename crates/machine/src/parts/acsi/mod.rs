@@ -8,4 +8,4 @@ mod tests;
 
 pub use driver::DiskTaskConfig;
 pub use hardware::{Acsi, AcsiConfig, AcsiEvent};
-pub use specification::Specification;
+pub use specification::AcsiSpecification;

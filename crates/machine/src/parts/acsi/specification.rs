@@ -9,27 +9,28 @@ use diskperf_sim::Time;
 
 /// Disk with its embedded controller, and the task that commands it.
 #[derive(Clone, Debug)]
-pub struct Specification {
+pub struct AcsiSpecification {
     /// Parameters of the embedded controller.
     pub controller: AcsiConfig,
     /// Costs and read-ahead of the disk task.
     pub driver: DiskTaskConfig,
 }
 
-impl PartSpecification for Specification {
+impl PartSpecification for AcsiSpecification {
     type Driver = DiskTaskDriver;
 
-    fn read(reader: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
+    fn read_specification(reader: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
         Self {
             controller: read_controller(reader),
             driver: read_driver(driver),
         }
     }
 
-    fn attach(&self, builder: &mut PartBuilder<'_>) -> DiskTaskDriver {
+    fn attach_part(&self, builder: &mut PartBuilder<'_>) -> DiskTaskDriver {
         let (config, streams) = (self.controller.clone(), builder.streams);
-        let drives = builder.mechanisms(builder.drives);
-        let controller = builder.add(|id, number| Acsi::new((id, number), config, drives, streams));
+        let drives = builder.mechanisms(builder.drive_indices);
+        let controller =
+            builder.add_controller(|id, number| Acsi::new((id, number), config, drives, streams));
         DiskTaskDriver::new(self.driver.clone(), controller)
     }
 }

@@ -12,21 +12,25 @@ fn controller(command_poll: Time, bus_bytes_per_s: u64) -> Rc<Bench<Acsi>> {
         command_delay: Time::ZERO,
         command_poll_interval: command_poll,
     };
-    let acsi = |id, drives| Acsi::new(id, config, drives, Streams::new(1));
-    Bench::with_controller(vec![drive(0)], acsi, Bus::new(bus_bytes_per_s, 0.0))
+    let acsi = |id, drives| Acsi::new(id, config, drives, RandomStreams::new(1));
+    Bench::with_controller(vec![bench_drive(0)], acsi, Bus::new(bus_bytes_per_s, 0.0))
 }
 
 impl Bench<Acsi> {
     /// Executes one command now. Returns the time until its interrupt.
     async fn acsi(&self, id: u32, sectors: (u64, u32), write: bool) -> Time {
         let from = self.now();
-        let id = self.issue(id, (0, sectors.0, sectors.1, write));
-        self.ask(|controller, context, parts| controller.command(context, parts, id));
-        while !self.ask(|controller, _, parts| controller.interrupts(parts)) {
-            self.sim.wait("the controller").await;
+        let id = self.issue_request(id, (0, sectors.0, sectors.1, write));
+        self.with_controller_parts(|controller, context, parts| {
+            controller.start_command(context, parts, id)
+        });
+        while !self
+            .with_controller_parts(|controller, _, parts| controller.has_pending_interrupt(parts))
+        {
+            self.sim.wait_for_wake_up("the controller").await;
         }
-        self.ask(|controller, _, _| controller.acknowledge());
-        self.spans(id);
+        self.with_controller_parts(|controller, _, _| controller.acknowledge_interrupt());
+        self.list_stage_times(id);
         self.now() - from
     }
 }
@@ -35,23 +39,23 @@ impl Bench<Acsi> {
 fn the_next_sector_is_missed_and_costs_a_revolution() {
     let bench = controller(Time::ZERO, 1_000_000_000);
     let script = Rc::clone(&bench);
-    bench.run(async move {
+    bench.run_script(async move {
         let bench = script;
         bench.acsi(0, (0, 2), false).await;
         let later = bench.acsi(1, (2, 2), false).await;
         // The port takes the last sector while the next one begins to pass.
-        assert_near(later, period() + slots(2), 1000);
+        assert_near(later, revolution_time() + slots_time(2), 1000);
         // It passed before it was asked for: the port was still busy.
-        let missed = bench.span(
+        let missed = bench.stage_time(
             RequestId::first_of_slot(1),
             Stage::MissedRevolution(Deadline::ReadAhead),
         );
-        assert!(missed > slots(SLOTS - 2), "{missed}");
+        assert!(missed > slots_time(SLOTS_PER_TRACK - 2), "{missed}");
         // A write is over when its last sector has passed.
         let written = bench.acsi(2, (10, 1), true).await;
-        assert!(written < period(), "{written}");
+        assert!(written < revolution_time(), "{written}");
         assert_eq!(
-            bench.span(RequestId::first_of_slot(2), Stage::BusTransfer),
+            bench.stage_time(RequestId::first_of_slot(2), Stage::BusTransfer),
             Time::ZERO
         );
     });
@@ -62,12 +66,12 @@ fn a_command_is_seen_within_the_poll() {
     let poll = Time::from_millis(4);
     let bench = controller(poll, 1_000_000_000);
     let script = Rc::clone(&bench);
-    bench.run(async move {
+    bench.run_script(async move {
         let bench = script;
         let mut seen = Vec::new();
         for id in 0..200 {
             bench.acsi(id, (u64::from(id), 1), false).await;
-            seen.push(bench.span(RequestId::first_of_slot(id), Stage::Command));
+            seen.push(bench.stage_time(RequestId::first_of_slot(id), Stage::Command));
         }
         let most = *seen.iter().max().unwrap();
         let mean = seen.iter().map(|span| span.0).sum::<u64>() / 200;
@@ -82,12 +86,15 @@ fn the_port_limits_a_faster_drive() {
     let bytes_per_s = 500_000;
     let bench = controller(Time::ZERO, bytes_per_s);
     let script = Rc::clone(&bench);
-    bench.run(async move {
+    bench.run_script(async move {
         let bench = script;
-        let took = bench.acsi(0, (0, SLOTS), false).await;
-        let port = Time(u64::from(SLOTS) * 512 * 1_000_000_000 / bytes_per_s);
-        assert!(took >= port && took < port + period(), "{took}, {port}");
-        let on_bus = bench.span(RequestId::first_of_slot(0), Stage::BusTransfer);
-        assert_near(on_bus, port - slots(SLOTS), 1000);
+        let took = bench.acsi(0, (0, SLOTS_PER_TRACK), false).await;
+        let port = Time(u64::from(SLOTS_PER_TRACK) * 512 * 1_000_000_000 / bytes_per_s);
+        assert!(
+            took >= port && took < port + revolution_time(),
+            "{took}, {port}"
+        );
+        let on_bus = bench.stage_time(RequestId::first_of_slot(0), Stage::BusTransfer);
+        assert_near(on_bus, port - slots_time(SLOTS_PER_TRACK), 1000);
     });
 }

@@ -5,7 +5,7 @@ use super::hardware::Direct;
 use crate::driver::submission_guard::SubmissionGuard;
 use crate::driver::{Driver, DriverHost};
 use crate::hardware::Hardware;
-use crate::id::Id;
+use crate::id::ComponentId;
 use diskperf_device::RequestId;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
@@ -24,45 +24,51 @@ pub struct DirectDriverConfig {
 /// Driver of directly attached devices.
 pub(crate) struct DirectDriver {
     config: DirectDriverConfig,
-    units: Vec<DirectDeviceQueue>,
+    device_queues: Vec<DirectDeviceQueue>,
 }
 
-/// State of a device in its driver, with the requests that wait for it.
 struct DirectDeviceQueue {
     drive_number: usize,
-    connection: Id<Direct>,
-    waiting: RefCell<VecDeque<RequestId>>,
+    connection: ComponentId<Direct>,
+    waiting_requests: RefCell<VecDeque<RequestId>>,
     submission_guard: SubmissionGuard,
 }
 
 impl Driver for DirectDriver {
     type Controller = Direct;
 
-    fn controllers(&self) -> Vec<Id<Direct>> {
-        self.units.iter().map(|unit| unit.connection).collect()
+    fn controllers(&self) -> Vec<ComponentId<Direct>> {
+        self.device_queues
+            .iter()
+            .map(|unit| unit.connection)
+            .collect()
     }
 
-    fn queueing(&self, _drive: usize) -> Option<Time> {
+    fn queueing_cost(&self, _drive: usize) -> Option<Time> {
         None
     }
 
     fn enqueue(&self, hardware: &Hardware, id: RequestId) {
-        let unit = self.unit(|unit| unit.drive_number == hardware.requests[id].device);
-        unit.waiting.borrow_mut().push_back(id);
+        let unit = self
+            .find_device_queue(|unit| unit.drive_number == hardware.submitted_requests[id].device);
+        unit.waiting_requests.borrow_mut().push_back(id);
     }
 
     async fn submit_queued(&self, host: &impl DriverHost, drive: usize) {
-        let unit = self.unit(|unit| unit.drive_number == drive);
-        self.submit_to(host, unit).await;
+        let unit = self.find_device_queue(|unit| unit.drive_number == drive);
+        self.submit_to_device(host, unit).await;
     }
 
-    async fn interrupt(&self, host: &impl DriverHost, connection: Id<Direct>) {
-        while let Some(id) = host.ask(connection, |direct, parts| direct.take_done(parts)) {
-            host.spend(Stage::Driver, self.config.complete_cost).await;
-            host.completed(id);
+    async fn handle_interrupt(&self, host: &impl DriverHost, connection: ComponentId<Direct>) {
+        while let Some(id) =
+            host.with_controller_parts(connection, |direct, parts| direct.take_completion(parts))
+        {
+            host.spend_processor_time(Stage::Driver, self.config.complete_cost)
+                .await;
+            host.complete_request(id);
         }
-        let unit = self.unit(|unit| unit.connection == connection);
-        self.submit_to(host, unit).await;
+        let unit = self.find_device_queue(|unit| unit.connection == connection);
+        self.submit_to_device(host, unit).await;
     }
 }
 
@@ -70,37 +76,40 @@ impl DirectDriver {
     /// Returns the driver of the given devices, each with its drive number.
     pub(super) fn new(
         config: DirectDriverConfig,
-        devices: impl Iterator<Item = (usize, Id<Direct>)>,
+        devices: impl Iterator<Item = (usize, ComponentId<Direct>)>,
     ) -> Self {
         let unit = |(drive_number, connection)| DirectDeviceQueue {
             drive_number,
             connection,
-            waiting: RefCell::default(),
+            waiting_requests: RefCell::default(),
             submission_guard: SubmissionGuard::default(),
         };
         Self {
             config,
-            units: devices.map(unit).collect(),
+            device_queues: devices.map(unit).collect(),
         }
     }
 
-    fn unit(&self, predicate: impl Fn(&DirectDeviceQueue) -> bool) -> &DirectDeviceQueue {
-        let unit = self.units.iter().find(|unit| predicate(unit));
+    fn find_device_queue(
+        &self,
+        predicate: impl Fn(&DirectDeviceQueue) -> bool,
+    ) -> &DirectDeviceQueue {
+        let unit = self.device_queues.iter().find(|unit| predicate(unit));
         unit.expect("the device is one of this driver's")
     }
 
-    async fn submit_to(&self, host: &impl DriverHost, unit: &DirectDeviceQueue) {
+    async fn submit_to_device(&self, host: &impl DriverHost, unit: &DirectDeviceQueue) {
         let next = || {
-            let takes = host.ask(unit.connection, |direct, parts| {
-                direct.takes_requests(parts)
+            let takes = host.with_controller_parts(unit.connection, |direct, parts| {
+                direct.accepts_requests(parts)
             });
-            let next = || unit.waiting.borrow_mut().pop_front();
+            let next = || unit.waiting_requests.borrow_mut().pop_front();
             takes.then(next).flatten()
         };
         let context = host.surroundings();
         let submit = |id| {
-            host.ask(unit.connection, |direct, parts| {
-                direct.submit(&context, parts, id)
+            host.with_controller_parts(unit.connection, |direct, parts| {
+                direct.submit_request(&context, parts, id)
             })
         };
         unit.submission_guard

@@ -2,19 +2,19 @@
 //! request is complete.
 
 use crate::controllers::Controller;
-use crate::hardware::{Parts, Surroundings};
-use crate::id::Id;
+use crate::hardware::{HardwareParts, SimulationContext};
+use crate::id::ComponentId;
 use diskperf_device::Device;
 use diskperf_device::RequestId;
 use diskperf_sim::{TaskId, Time};
 
 /// Connection of one device.
 pub struct Direct {
-    id: Id<Direct>,
-    device: Id<Device>,
+    id: ComponentId<Direct>,
+    device: ComponentId<Device>,
     /// Time of the next scheduled event of the device. None if no event is scheduled.
     next_event_at: Option<Time>,
-    interrupt: Option<TaskId>,
+    interrupt_handler: Option<TaskId>,
 }
 
 /// Event that a device connection schedules.
@@ -25,42 +25,47 @@ pub enum DirectEvent {
 }
 
 impl Controller for Direct {
-    type Event = DirectEvent;
+    type ControllerEvent = DirectEvent;
 
-    fn handle(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, _: Self::Event) {
+    fn handle(
+        &mut self,
+        context: &SimulationContext<'_>,
+        parts: &mut HardwareParts<'_>,
+        _: Self::ControllerEvent,
+    ) {
         let now = context.now();
         self.next_event_at = self
             .next_event_at
             .filter(|next_event_at| *next_event_at > now);
-        if parts.drives[self.device].advance(now, parts.requests) {
-            let task = self.interrupt.expect("its interrupt is connected");
-            context.sim.wake(task);
+        if parts.drives[self.device].advance(now, parts.submitted_requests) {
+            let task = self.interrupt_handler.expect("its interrupt is connected");
+            context.sim.wake_task(task);
         }
         self.schedule_next_event(context, parts);
     }
 
-    fn connect(&mut self, interrupt: TaskId) {
-        self.interrupt = Some(interrupt);
+    fn connect_interrupt(&mut self, interrupt: TaskId) {
+        self.interrupt_handler = Some(interrupt);
     }
 
-    fn interrupts(&self, parts: &Parts<'_>) -> bool {
+    fn has_pending_interrupt(&self, parts: &HardwareParts<'_>) -> bool {
         parts.drives[self.device].has_completed_requests()
     }
 }
 
 impl Direct {
     /// Returns the connection of a device.
-    pub fn new(id: Id<Self>, device: Id<Device>) -> Self {
+    pub fn new(id: ComponentId<Self>, device: ComponentId<Device>) -> Self {
         Self {
             id,
             device,
             next_event_at: None,
-            interrupt: None,
+            interrupt_handler: None,
         }
     }
 
     /// Reports whether the device accepts another request.
-    pub fn takes_requests(&self, parts: &Parts<'_>) -> bool {
+    pub fn accepts_requests(&self, parts: &HardwareParts<'_>) -> bool {
         parts.drives[self.device].can_accept_request()
     }
 
@@ -69,17 +74,22 @@ impl Direct {
     /// # Panics
     ///
     /// If the device does not accept a request now.
-    pub fn submit(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
-        parts.drives[self.device].accept_request(context.now(), parts.requests, id);
+    pub fn submit_request(
+        &mut self,
+        context: &SimulationContext<'_>,
+        parts: &mut HardwareParts<'_>,
+        id: RequestId,
+    ) {
+        parts.drives[self.device].accept_request(context.now(), parts.submitted_requests, id);
         self.schedule_next_event(context, parts);
     }
 
     /// Reaps the next completed request of the device, if any.
-    pub fn take_done(&mut self, parts: &mut Parts<'_>) -> Option<RequestId> {
+    pub fn take_completion(&mut self, parts: &mut HardwareParts<'_>) -> Option<RequestId> {
         parts.drives[self.device].take_completed_request()
     }
 
-    fn schedule_next_event(&mut self, context: &Surroundings<'_>, parts: &Parts<'_>) {
+    fn schedule_next_event(&mut self, context: &SimulationContext<'_>, parts: &HardwareParts<'_>) {
         let next = parts.drives[self.device].next_event();
         let sooner = next.filter(|next| {
             self.next_event_at
@@ -87,7 +97,8 @@ impl Direct {
         });
         if let Some(next) = sooner {
             self.next_event_at = sooner;
-            self.id.schedule(context, next, DirectEvent::DeviceEvent);
+            self.id
+                .schedule_event(context, next, DirectEvent::DeviceEvent);
         }
     }
 }

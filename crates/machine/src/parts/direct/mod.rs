@@ -7,4 +7,4 @@ mod specification;
 
 pub use driver::DirectDriverConfig;
 pub use hardware::{Direct, DirectEvent};
-pub use specification::Specification;
+pub use specification::DirectSpecification;

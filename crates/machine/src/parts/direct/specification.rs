@@ -8,16 +8,16 @@ use diskperf_catalogue::Reader;
 
 /// Connections of the directly attached devices, and their driver.
 #[derive(Clone, Debug)]
-pub struct Specification {
+pub struct DirectSpecification {
     /// Processor costs of the driver.
     pub driver: DirectDriverConfig,
 }
 
-impl PartSpecification for Specification {
+impl PartSpecification for DirectSpecification {
     type Driver = DirectDriver;
     const COMMANDS_MECHANISMS: bool = false;
 
-    fn read(_: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
+    fn read_specification(_: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
         let mut costs = driver.reader();
         let mut cost = |key, doc| {
             let cost = costs.milliseconds(key, 0.0..=COST_MS_MAX, doc);
@@ -37,10 +37,10 @@ impl PartSpecification for Specification {
         Self { driver }
     }
 
-    fn attach(&self, builder: &mut PartBuilder<'_>) -> DirectDriver {
+    fn attach_part(&self, builder: &mut PartBuilder<'_>) -> DirectDriver {
         let devices = builder.devices().into_iter();
         let connected = devices.map(|(drive, device)| {
-            let connection = builder.add(|id, _| Direct::new(id, device));
+            let connection = builder.add_controller(|id, _| Direct::new(id, device));
             (drive, connection)
         });
         DirectDriver::new(self.driver.clone(), connected)

@@ -7,5 +7,5 @@ mod specification;
 mod tests;
 
 pub use driver::{HpDriverConfig, PositionTest, SearchLead};
-pub use hardware::{Attention, Massbus, MassbusCompletion, MassbusConfig, MassbusEvent};
-pub use specification::Specification;
+pub use hardware::{AttentionTiming, Massbus, MassbusCompletion, MassbusConfig, MassbusEvent};
+pub use specification::MassbusSpecification;

@@ -1,7 +1,7 @@
 //! MASSBUS adaptors and the hp driver as described in the catalogue.
 
 use super::driver::{HpDriver, HpDriverConfig, PositionTest, SearchLead};
-use super::hardware::{Attention, Massbus, MassbusConfig};
+use super::hardware::{AttentionTiming, Massbus, MassbusConfig};
 use crate::parts::{DriverSource, PartBuilder, PartSpecification, buffer_sectors};
 use crate::specification::{COST_MS_MAX, DriveSpecification, scale_cost};
 use diskperf_catalogue::Reader;
@@ -9,19 +9,19 @@ use diskperf_sim::Time;
 
 /// One adaptor for all drives or one per drive, with their driver.
 #[derive(Clone, Debug)]
-pub struct Specification {
+pub struct MassbusSpecification {
     /// Parameters of an adaptor.
     pub controller: MassbusConfig,
     /// Whether each drive has its own adaptor.
-    pub separate: bool,
+    pub has_adaptor_per_drive: bool,
     /// Constants and costs of the driver for each drive of the computer.
     pub driver: Vec<HpDriverConfig>,
 }
 
-impl PartSpecification for Specification {
+impl PartSpecification for MassbusSpecification {
     type Driver = HpDriver;
 
-    fn read(reader: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
+    fn read_specification(reader: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
         buffer_sectors(reader);
 
         let separate = reader.flag(
@@ -31,8 +31,8 @@ impl PartSpecification for Specification {
         let attention = reader.choice(
             "attention",
             &[
-                ("while-transferring", Attention::WhileTransferring),
-                ("when-idle", Attention::WhenIdle),
+                ("while-transferring", AttentionTiming::WhileTransferring),
+                ("when-idle", AttentionTiming::WhenIdle),
             ],
             "when a drive may report that it has found its sector",
         );
@@ -55,12 +55,12 @@ impl PartSpecification for Specification {
         );
         let mut share = |key, doc| reader.number(key, 0.0..=1.0, doc);
         let controller = MassbusConfig {
-            attention,
+            attention_timing: attention,
             search_poll_time_per_drive: search_poll_per_drive,
             search_command_delay,
             command_delay: command,
             reads_whole_sectors,
-            data_late: share(
+            data_late_probability: share(
                 "data_late_per_sector",
                 "probability that a sector is late while the processor works",
             ),
@@ -68,33 +68,38 @@ impl PartSpecification for Specification {
                 "data_late_idle_share",
                 "share of that probability while the processor idles",
             ),
-            fails_again: true,
+            repeats_data_late: true,
         };
         Self {
             controller,
-            separate,
+            has_adaptor_per_drive: separate,
             driver: read_driver_configs(driver),
         }
     }
 
-    fn attach(&self, builder: &mut PartBuilder<'_>) -> HpDriver {
-        let groups: Vec<Vec<usize>> = match self.separate {
-            true => builder.drives.iter().map(|drive| vec![*drive]).collect(),
-            false => vec![builder.drives.to_vec()],
+    fn attach_part(&self, builder: &mut PartBuilder<'_>) -> HpDriver {
+        let groups: Vec<Vec<usize>> = match self.has_adaptor_per_drive {
+            true => builder
+                .drive_indices
+                .iter()
+                .map(|drive| vec![*drive])
+                .collect(),
+            false => vec![builder.drive_indices.to_vec()],
         };
-        let controller = self.controller.supposing(builder.what_if);
+        let controller = self.controller.with_counterfactual(builder.what_if);
         let streams = builder.streams;
         let adaptor = |drives: Vec<usize>| {
             let (config, on_it) = (controller.clone(), builder.mechanisms(&drives));
-            let id = builder.add(|id, number| Massbus::new((id, number), config, on_it, streams));
+            let id = builder
+                .add_controller(|id, number| Massbus::new((id, number), config, on_it, streams));
             (id, drives)
         };
         let adaptors = groups.into_iter().map(adaptor).collect();
-        HpDriver::new(builder.order, self.driver.clone(), adaptors)
+        HpDriver::new(builder.queue_order, self.driver.clone(), adaptors)
     }
 
-    fn loses_data(&self) -> bool {
-        self.controller.data_late > 0.0
+    fn may_lose_data(&self) -> bool {
+        self.controller.data_late_probability > 0.0
     }
 }
 
@@ -118,7 +123,7 @@ fn read_driver_config(
     let position_test = reader.choice(
         "position_test",
         &[
-            ("1981", PositionTest::LastSectors),
+            ("1981", PositionTest::WithinLastSectors),
             ("1984", PositionTest::OutsideWindow),
             ("1987", PositionTest::InsideWindow),
         ],
@@ -140,7 +145,7 @@ fn read_driver_config(
         start_cost: start,
         complete_cost: complete,
         map_register_cost: read_map_register(reader, speed),
-        lead: read_lead(reader, position_test, drive),
+        search_lead: read_lead(reader, position_test, drive),
     }
 }
 
@@ -158,14 +163,14 @@ fn read_lead(
     test: PositionTest,
     drive: &DriveSpecification,
 ) -> SearchLead {
-    let slots = drive.slots();
+    let slots = drive.slots_per_track();
     let mut sectors = |key, doc| reader.integer(key, 0..=100_000, doc);
     let lead = sectors(
         "search_lead_sectors",
         "sectors between the searched sector and the requested one (sdist)",
     );
     let (window, minimum, maximum) = match test {
-        PositionTest::LastSectors => {
+        PositionTest::WithinLastSectors => {
             let doc = "sectors at the end of a track within which no search is made (rdist)";
             (sectors("position_window_sectors", doc), 0, 0)
         }
@@ -192,7 +197,7 @@ fn read_lead(
     SearchLead {
         lead_sectors: lead as u32,
         window_sectors: window.min(slots) as u32,
-        minimum_distance_sectors: minimum as u32,
-        maximum_distance_sectors: maximum as u32,
+        distance_sectors_min: minimum as u32,
+        distance_sectors_max: maximum as u32,
     }
 }

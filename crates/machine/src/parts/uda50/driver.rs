@@ -5,7 +5,7 @@ use super::hardware::Uda50;
 use crate::driver::submission_guard::{RoundRobin, SubmissionGuard};
 use crate::driver::{Driver, DriverHost, QueueOrder};
 use crate::hardware::Hardware;
-use crate::id::Id;
+use crate::id::ComponentId;
 use diskperf_device::RequestId;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 pub struct UdaDriverConfig {
     /// Request order; see [`QueueOrder`]. Only the order of reads before writes has an effect on
     /// this driver.
-    pub order: QueueOrder,
+    pub queue_order: QueueOrder,
     /// Processor time to queue a request, build its command and submit it to the controller.
     pub start_cost: Time,
     /// Processor time to handle a response.
@@ -27,19 +27,23 @@ pub struct UdaDriverConfig {
 /// Driver of a UDA50, with the requests that wait for it.
 pub(crate) struct UdaDriver {
     config: UdaDriverConfig,
-    controller: Id<Uda50>,
-    queues: RefCell<Vec<VecDeque<RequestId>>>,
+    controller: ComponentId<Uda50>,
+    drive_queues: RefCell<Vec<VecDeque<RequestId>>>,
     round_robin: RoundRobin,
     submission_guard: SubmissionGuard,
 }
 
 impl UdaDriver {
     /// Returns the driver of a UDA50, on a computer with the given number of drives.
-    pub(crate) fn new(config: UdaDriverConfig, controller: Id<Uda50>, drives: usize) -> Self {
+    pub(crate) fn new(
+        config: UdaDriverConfig,
+        controller: ComponentId<Uda50>,
+        drives: usize,
+    ) -> Self {
         Self {
             config,
             controller,
-            queues: RefCell::new(vec![VecDeque::new(); drives]),
+            drive_queues: RefCell::new(vec![VecDeque::new(); drives]),
             round_robin: RoundRobin::default(),
             submission_guard: SubmissionGuard::default(),
         }
@@ -47,16 +51,17 @@ impl UdaDriver {
 
     async fn submit_commands(&self, host: &impl DriverHost) {
         let next = || {
-            let takes = host.ask(self.controller, |uda50, _| uda50.takes_commands());
-            let queues = &mut *self.queues.borrow_mut();
+            let takes =
+                host.with_controller_parts(self.controller, |uda50, _| uda50.accepts_commands());
+            let queues = &mut *self.drive_queues.borrow_mut();
             let drives = if takes { queues.len() } else { 0 };
             self.round_robin
-                .find_next(drives, |drive| queues[drive].pop_front())
+                .find_next_drive(drives, |drive| queues[drive].pop_front())
         };
         let context = host.surroundings();
         let submit = |id| {
-            host.ask(self.controller, |uda50, parts| {
-                uda50.command(&context, parts, id);
+            host.with_controller_parts(self.controller, |uda50, parts| {
+                uda50.accept_command(&context, parts, id);
             });
         };
         self.submission_guard
@@ -68,22 +73,22 @@ impl UdaDriver {
 impl Driver for UdaDriver {
     type Controller = Uda50;
 
-    fn controllers(&self) -> Vec<Id<Uda50>> {
+    fn controllers(&self) -> Vec<ComponentId<Uda50>> {
         vec![self.controller]
     }
 
-    fn queueing(&self, _drive: usize) -> Option<Time> {
+    fn queueing_cost(&self, _drive: usize) -> Option<Time> {
         None
     }
 
     fn enqueue(&self, hardware: &Hardware, id: RequestId) {
-        let request = &hardware.requests[id];
-        let queue = &mut self.queues.borrow_mut()[request.device];
-        let is_write = |queued: &RequestId| hardware.requests[*queued].is_write();
-        let place = match self.config.order {
+        let request = &hardware.submitted_requests[id];
+        let queue = &mut self.drive_queues.borrow_mut()[request.device];
+        let is_write = |queued: &RequestId| hardware.submitted_requests[*queued].is_write();
+        let place = match self.config.queue_order {
             QueueOrder::ReadsFirst if !request.is_write() => queue.iter().position(is_write),
             // Scanning is left to the controller.
-            QueueOrder::ReadsFirst | QueueOrder::Scan | QueueOrder::Arrival => None,
+            QueueOrder::ReadsFirst | QueueOrder::CylinderScan | QueueOrder::ArrivalOrder => None,
         };
         queue.insert(place.unwrap_or(queue.len()), id);
     }
@@ -92,10 +97,13 @@ impl Driver for UdaDriver {
         self.submit_commands(host).await;
     }
 
-    async fn interrupt(&self, host: &impl DriverHost, controller: Id<Uda50>) {
-        while let Some(id) = host.ask(controller, |uda50, _| uda50.take_done()) {
-            host.spend(Stage::Driver, self.config.complete_cost).await;
-            host.completed(id);
+    async fn handle_interrupt(&self, host: &impl DriverHost, controller: ComponentId<Uda50>) {
+        while let Some(id) =
+            host.with_controller_parts(controller, |uda50, _| uda50.take_completion())
+        {
+            host.spend_processor_time(Stage::Driver, self.config.complete_cost)
+                .await;
+            host.complete_request(id);
         }
         self.submit_commands(host).await;
     }

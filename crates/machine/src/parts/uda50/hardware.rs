@@ -7,13 +7,13 @@
 //! the next command of a drive is decoded after the previous one is finished.
 
 use crate::controllers::Controller;
-use crate::hardware::drives::Mechanisms;
+use crate::hardware::drives::MechanismIds;
 use crate::hardware::marking::{mark_media_transfer, transfer_and_mark};
-use crate::hardware::{Parts, Surroundings};
-use crate::id::Id;
+use crate::hardware::{HardwareParts, SimulationContext};
+use crate::id::ComponentId;
 use diskperf_device::{RequestId, moment};
-use diskperf_sim::{Stream, TaskId, Time};
-use diskperf_timeline::trace::Counted;
+use diskperf_sim::{RandomStream, TaskId, Time};
+use diskperf_timeline::trace::CountedBusy;
 use diskperf_timeline::{Deadline, Stage};
 use std::collections::VecDeque;
 
@@ -21,9 +21,9 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandOrder {
     /// Execution in the order of arrival.
-    Arrival,
+    ArrivalOrder,
     /// Execution in the order of seek distance: the command with the nearest cylinder comes first.
-    Nearest,
+    NearestFirst,
 }
 
 /// Parameters of a UDA50: buffer, credits, processing times and order of execution.
@@ -32,7 +32,7 @@ pub struct Uda50Config {
     /// Size of the buffer for all drives, in sectors.
     pub buffer_sectors: u32,
     /// Maximum number of commands that the host may have in flight.
-    pub credits: u32,
+    pub command_credits: u32,
     /// Time of the controller's processor to decode a command, before its transfer.
     pub decode_time: Time,
     /// Time of the controller's processor to finish a command, after its transfer.
@@ -40,123 +40,128 @@ pub struct Uda50Config {
     /// Time of the controller's processor to finish a command, per sector of the command.
     pub finish_time_per_sector: Time,
     /// Variation of the three processing times, as a share of their mean.
-    pub spread: f64,
+    pub time_spread_share: f64,
     /// Order of execution; see [`CommandOrder`].
-    pub order: CommandOrder,
+    pub command_order: CommandOrder,
     /// Whether a drive's next command is decoded while another one is executed.
-    pub overlap_decode: bool,
+    pub overlaps_decode: bool,
 }
 
 /// State of a UDA50 controller: its queues, its processor, its buffer and its bus transfers.
 pub struct Uda50 {
-    id: Id<Uda50>,
+    id: ComponentId<Uda50>,
     config: Uda50Config,
-    drives: Mechanisms,
-    units: Vec<Uda50DriveQueues>,
+    drives: MechanismIds,
+    drive_queues: Vec<Uda50DriveQueues>,
     engine_jobs: VecDeque<EngineJob>,
     is_engine_busy: bool,
-    engine_busy: Time,
+    engine_busy_time: Time,
     /// Transfers that wait for the bus, in order; the first one may be in progress.
     bus_queue: VecDeque<(RequestId, Time)>,
     is_bus_busy: bool,
-    buffer_free: u32,
-    completed: VecDeque<RequestId>,
-    outstanding: u32,
-    spread_stream: Stream,
-    interrupt: Option<TaskId>,
+    free_buffer_sectors: u32,
+    completed_commands: VecDeque<RequestId>,
+    outstanding_count: u32,
+    spread_stream: RandomStream,
+    interrupt_handler: Option<TaskId>,
 }
 
 #[derive(Clone, Default)]
 struct Uda50DriveQueues {
-    queued: VecDeque<RequestId>,
+    queued_commands: VecDeque<RequestId>,
     /// Commands that are decoded and ready for the drive. Writes have fetched enough of their data.
-    ready: VecDeque<RequestId>,
-    in_flight: u32,
+    ready_commands: VecDeque<RequestId>,
+    in_flight_count: u32,
     is_transferring: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum EngineJob {
-    Decode(RequestId),
-    Finish(RequestId),
+    DecodeCommand(RequestId),
+    FinishCommand(RequestId),
 }
 
 /// Event that a UDA50 schedules.
 #[derive(Clone, Copy, Debug)]
 pub enum Uda50Event {
     /// End of the current job of the controller's processor.
-    EngineDone,
+    EngineJobEnd,
     /// Arrival of a drive's transfer at its first sector.
-    FirstSector(RequestId),
+    FirstSectorStart(RequestId),
     /// End of the last sector of a drive's transfer.
-    LastSector(RequestId),
+    LastSectorEnd(RequestId),
     /// Time at which enough data of a write is in the buffer to start the drive.
-    Buffered(RequestId),
+    SectorsBuffered(RequestId),
     /// End of the current transfer over the bus.
-    BusDone,
+    BusTransferEnd,
 }
 
 impl Controller for Uda50 {
-    type Event = Uda50Event;
+    type ControllerEvent = Uda50Event;
 
-    fn handle(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event) {
+    fn handle(
+        &mut self,
+        context: &SimulationContext<'_>,
+        parts: &mut HardwareParts<'_>,
+        event: Self::ControllerEvent,
+    ) {
         match event {
-            Uda50Event::EngineDone => self.handle_engine_done(context, parts),
-            Uda50Event::FirstSector(id) => self.handle_first_sector(context, parts, id),
-            Uda50Event::LastSector(id) => self.handle_last_sector(context, parts, id),
-            Uda50Event::Buffered(id) => self.handle_buffered(context, parts, id),
-            Uda50Event::BusDone => self.handle_bus_done(context, parts),
+            Uda50Event::EngineJobEnd => self.handle_engine_done(context, parts),
+            Uda50Event::FirstSectorStart(id) => self.handle_first_sector(context, parts, id),
+            Uda50Event::LastSectorEnd(id) => self.handle_last_sector(context, parts, id),
+            Uda50Event::SectorsBuffered(id) => self.handle_buffered(context, parts, id),
+            Uda50Event::BusTransferEnd => self.handle_bus_done(context, parts),
         }
     }
 
-    fn connect(&mut self, interrupt: TaskId) {
-        self.interrupt = Some(interrupt);
+    fn connect_interrupt(&mut self, interrupt: TaskId) {
+        self.interrupt_handler = Some(interrupt);
     }
 
-    fn interrupts(&self, _: &Parts<'_>) -> bool {
-        !self.completed.is_empty()
+    fn has_pending_interrupt(&self, _: &HardwareParts<'_>) -> bool {
+        !self.completed_commands.is_empty()
     }
 
-    fn busy(&self, _now: Time) -> Option<(Counted, Time)> {
-        Some((Counted::Processor, self.engine_busy))
+    fn busy_time(&self, _now: Time) -> Option<(CountedBusy, Time)> {
+        Some((CountedBusy::Processor, self.engine_busy_time))
     }
 }
 
 impl Uda50 {
     /// Returns an idle UDA50 with its drives.
     pub fn new(
-        id: Id<Self>,
+        id: ComponentId<Self>,
         config: Uda50Config,
-        drives: Mechanisms,
-        spread_stream: Stream,
+        drives: MechanismIds,
+        spread_stream: RandomStream,
     ) -> Self {
         Self {
             id,
-            buffer_free: config.buffer_sectors,
+            free_buffer_sectors: config.buffer_sectors,
             config,
-            units: vec![Uda50DriveQueues::default(); drives.count()],
+            drive_queues: vec![Uda50DriveQueues::default(); drives.mechanism_count()],
             drives,
             engine_jobs: VecDeque::new(),
             is_engine_busy: false,
-            engine_busy: Time::ZERO,
+            engine_busy_time: Time::ZERO,
             bus_queue: VecDeque::new(),
             is_bus_busy: false,
-            completed: VecDeque::new(),
-            outstanding: 0,
+            completed_commands: VecDeque::new(),
+            outstanding_count: 0,
             spread_stream,
-            interrupt: None,
+            interrupt_handler: None,
         }
     }
 
     /// Reports whether the host may submit another command. One credit is reserved for attention
     /// messages.
-    pub fn takes_commands(&self) -> bool {
-        self.outstanding + 1 < self.config.credits
+    pub fn accepts_commands(&self) -> bool {
+        self.outstanding_count + 1 < self.config.command_credits
     }
 
     /// Takes the next completed command, if any.
-    pub fn take_done(&mut self) -> Option<RequestId> {
-        self.completed.pop_front()
+    pub fn take_completion(&mut self) -> Option<RequestId> {
+        self.completed_commands.pop_front()
     }
 
     /// Accepts a command into the controller's command ring.
@@ -164,44 +169,51 @@ impl Uda50 {
     /// # Panics
     ///
     /// If the host has no credit left.
-    pub fn command(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
-        assert!(self.takes_commands(), "a command without a credit");
-        self.outstanding += 1;
-        let drive_index = self.drives.index_of(parts.requests[id].device);
-        self.units[drive_index].queued.push_back(id);
+    pub fn accept_command(
+        &mut self,
+        context: &SimulationContext<'_>,
+        parts: &mut HardwareParts<'_>,
+        id: RequestId,
+    ) {
+        assert!(self.accepts_commands(), "a command without a credit");
+        self.outstanding_count += 1;
+        let drive_index = self
+            .drives
+            .index_of_drive(parts.submitted_requests[id].device);
+        self.drive_queues[drive_index].queued_commands.push_back(id);
         self.decode_next(context, parts, drive_index);
     }
 
     fn decode_next(
         &mut self,
-        context: &Surroundings<'_>,
-        parts: &mut Parts<'_>,
+        context: &SimulationContext<'_>,
+        parts: &mut HardwareParts<'_>,
         drive_index: usize,
     ) {
-        let limit = if self.config.overlap_decode {
+        let limit = if self.config.overlaps_decode {
             u32::MAX
         } else {
             1
         };
-        let unit = &self.units[drive_index];
-        if unit.in_flight >= limit {
+        let unit = &self.drive_queues[drive_index];
+        if unit.in_flight_count >= limit {
             return;
         }
-        let Some(next) = self.choose_next(&unit.queued, drive_index, parts) else {
+        let Some(next) = self.choose_next(&unit.queued_commands, drive_index, parts) else {
             return;
         };
-        let id = unit.queued[next];
-        let sectors = self.buffer_share(parts.requests[id].sectors);
-        if sectors > self.buffer_free {
+        let id = unit.queued_commands[next];
+        let sectors = self.buffer_share(parts.submitted_requests[id].sectors);
+        if sectors > self.free_buffer_sectors {
             return;
         }
-        let unit = &mut self.units[drive_index];
-        unit.queued.remove(next);
-        unit.in_flight += 1;
-        self.buffer_free -= sectors;
-        let request = &mut parts.requests[id];
+        let unit = &mut self.drive_queues[drive_index];
+        unit.queued_commands.remove(next);
+        unit.in_flight_count += 1;
+        self.free_buffer_sectors -= sectors;
+        let request = &mut parts.submitted_requests[id];
         request.book_stage(Stage::ControllerQueue, moment(context.now()));
-        self.engine_jobs.push_back(EngineJob::Decode(id));
+        self.engine_jobs.push_back(EngineJob::DecodeCommand(id));
         self.start_engine_job(context, parts);
     }
 
@@ -211,135 +223,152 @@ impl Uda50 {
         sectors.min(self.config.buffer_sectors)
     }
 
-    fn start_engine_job(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>) {
+    fn start_engine_job(&mut self, context: &SimulationContext<'_>, parts: &mut HardwareParts<'_>) {
         let (false, Some(job)) = (self.is_engine_busy, self.engine_jobs.front().copied()) else {
             return;
         };
         let (id, mean) = match job {
-            EngineJob::Decode(id) => (id, self.config.decode_time),
-            EngineJob::Finish(id) => {
-                let sectors = u64::from(parts.requests[id].sectors);
+            EngineJob::DecodeCommand(id) => (id, self.config.decode_time),
+            EngineJob::FinishCommand(id) => {
+                let sectors = u64::from(parts.submitted_requests[id].sectors);
                 let per_sector = self.config.finish_time_per_sector.0 * sectors;
                 (id, self.config.finish_time + Time(per_sector))
             }
         };
-        let request = &mut parts.requests[id];
+        let request = &mut parts.submitted_requests[id];
         request.book_stage(Stage::ControllerQueue, moment(context.now()));
-        let cost = self.spread_stream.spread(mean, self.config.spread);
+        let cost = self
+            .spread_stream
+            .draw_spread(mean, self.config.time_spread_share);
         self.is_engine_busy = true;
-        self.engine_busy += cost;
+        self.engine_busy_time += cost;
         self.id
-            .schedule(context, context.now() + cost, Uda50Event::EngineDone);
+            .schedule_event(context, context.now() + cost, Uda50Event::EngineJobEnd);
     }
 
-    fn handle_engine_done(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>) {
+    fn handle_engine_done(
+        &mut self,
+        context: &SimulationContext<'_>,
+        parts: &mut HardwareParts<'_>,
+    ) {
         self.is_engine_busy = false;
         let job = self
             .engine_jobs
             .pop_front()
             .expect("the processor had a job");
-        let (EngineJob::Decode(id) | EngineJob::Finish(id)) = job;
-        let transfer = &mut parts.requests[id];
+        let (EngineJob::DecodeCommand(id) | EngineJob::FinishCommand(id)) = job;
+        let transfer = &mut parts.submitted_requests[id];
         transfer.book_stage(Stage::Command, moment(context.now()));
-        let drive_index = self.drives.index_of(transfer.device);
+        let drive_index = self.drives.index_of_drive(transfer.device);
         match job {
-            EngineJob::Decode(_) if transfer.is_write() => {
+            EngineJob::DecodeCommand(_) if transfer.is_write() => {
                 self.queue_bus_transfer(context, parts, id, Time::ZERO)
             }
-            EngineJob::Decode(_) => {
-                self.units[drive_index].ready.push_back(id);
+            EngineJob::DecodeCommand(_) => {
+                self.drive_queues[drive_index].ready_commands.push_back(id);
                 self.start_next_transfer(context, parts, drive_index);
             }
-            EngineJob::Finish(_) => self.handle_finished(context, parts, id),
+            EngineJob::FinishCommand(_) => self.handle_finished(context, parts, id),
         }
         self.start_engine_job(context, parts);
     }
 
     fn handle_finished(
         &mut self,
-        context: &Surroundings<'_>,
-        parts: &mut Parts<'_>,
+        context: &SimulationContext<'_>,
+        parts: &mut HardwareParts<'_>,
         id: RequestId,
     ) {
-        let transfer = &parts.requests[id];
-        let drive_index = self.drives.index_of(transfer.device);
-        self.buffer_free += self.buffer_share(transfer.sectors);
-        self.units[drive_index].in_flight -= 1;
-        self.outstanding -= 1;
-        self.completed.push_back(id);
-        let task = self.interrupt.expect("the interrupt is connected");
-        context.sim.wake(task);
+        let transfer = &parts.submitted_requests[id];
+        let drive_index = self.drives.index_of_drive(transfer.device);
+        self.free_buffer_sectors += self.buffer_share(transfer.sectors);
+        self.drive_queues[drive_index].in_flight_count -= 1;
+        self.outstanding_count -= 1;
+        self.completed_commands.push_back(id);
+        let task = self.interrupt_handler.expect("the interrupt is connected");
+        context.sim.wake_task(task);
         // Buffer has come free for whoever lacked it.
-        for drive_index in 0..self.units.len() {
+        for drive_index in 0..self.drive_queues.len() {
             self.decode_next(context, parts, drive_index);
         }
     }
 
     fn start_next_transfer(
         &mut self,
-        context: &Surroundings<'_>,
-        parts: &mut Parts<'_>,
+        context: &SimulationContext<'_>,
+        parts: &mut HardwareParts<'_>,
         drive_index: usize,
     ) {
-        if self.units[drive_index].is_transferring {
+        if self.drive_queues[drive_index].is_transferring {
             return;
         }
-        let Some(next) = self.choose_next(&self.units[drive_index].ready, drive_index, parts)
-        else {
+        let Some(next) = self.choose_next(
+            &self.drive_queues[drive_index].ready_commands,
+            drive_index,
+            parts,
+        ) else {
             return;
         };
-        let unit = &mut self.units[drive_index];
-        let id = unit.ready.remove(next).expect("it is in the queue");
+        let unit = &mut self.drive_queues[drive_index];
+        let id = unit
+            .ready_commands
+            .remove(next)
+            .expect("it is in the queue");
         unit.is_transferring = true;
         let now = context.now();
-        let transfer = &mut parts.requests[id];
+        let transfer = &mut parts.submitted_requests[id];
         transfer.book_stage(Stage::ControllerQueue, moment(now));
-        let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
+        let drive = &mut parts.drives[self.drives.mechanism_id_at(drive_index)];
         let all = (transfer.sector, transfer.sectors);
         let late = Deadline::TransferCommand;
         let (first, passage) = transfer_and_mark(transfer, drive, now, all, late);
-        let ends_at = now + passage.total();
+        let ends_at = now + passage.total_time();
         self.id
-            .schedule(context, first, Uda50Event::FirstSector(id));
+            .schedule_event(context, first, Uda50Event::FirstSectorStart(id));
         self.id
-            .schedule(context, ends_at, Uda50Event::LastSector(id));
+            .schedule_event(context, ends_at, Uda50Event::LastSectorEnd(id));
     }
 
     /// Starts the bus transfer of a read when its first sector begins to pass.
     fn handle_first_sector(
         &mut self,
-        context: &Surroundings<'_>,
-        parts: &mut Parts<'_>,
+        context: &SimulationContext<'_>,
+        parts: &mut HardwareParts<'_>,
         id: RequestId,
     ) {
-        let transfer = &parts.requests[id];
+        let transfer = &parts.submitted_requests[id];
         if transfer.is_write() {
             return;
         }
-        let drive = &parts.drives[self.drives.mechanism_for(transfer)];
-        let ends_at = drive.last_transfer().expect("the drive transfers");
+        let drive = &parts.drives[self.drives.mechanism_id_for_request(transfer)];
+        let ends_at = drive.last_transfer_end().expect("the drive transfers");
         self.queue_bus_transfer(context, parts, id, ends_at);
     }
 
     fn handle_last_sector(
         &mut self,
-        context: &Surroundings<'_>,
-        parts: &mut Parts<'_>,
+        context: &SimulationContext<'_>,
+        parts: &mut HardwareParts<'_>,
         id: RequestId,
     ) {
-        let transfer = &mut parts.requests[id];
-        let drive_index = self.drives.index_of(transfer.device);
-        let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
+        let transfer = &mut parts.submitted_requests[id];
+        let drive_index = self.drives.index_of_drive(transfer.device);
+        let drive = &mut parts.drives[self.drives.mechanism_id_at(drive_index)];
         mark_media_transfer(transfer, drive, context.now());
         if transfer.is_write() {
             self.queue_finish(context, parts, id);
         }
-        self.units[drive_index].is_transferring = false;
+        self.drive_queues[drive_index].is_transferring = false;
         self.start_next_transfer(context, parts, drive_index);
     }
 
-    fn queue_finish(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
-        self.engine_jobs.push_back(EngineJob::Finish(id));
+    fn queue_finish(
+        &mut self,
+        context: &SimulationContext<'_>,
+        parts: &mut HardwareParts<'_>,
+        id: RequestId,
+    ) {
+        self.engine_jobs.push_back(EngineJob::FinishCommand(id));
         self.start_engine_job(context, parts);
     }
 
@@ -347,8 +376,8 @@ impl Uda50 {
     /// sector has been read.
     fn queue_bus_transfer(
         &mut self,
-        context: &Surroundings<'_>,
-        parts: &mut Parts<'_>,
+        context: &SimulationContext<'_>,
+        parts: &mut HardwareParts<'_>,
         id: RequestId,
         not_before: Time,
     ) {
@@ -356,19 +385,23 @@ impl Uda50 {
         self.start_bus_transfer(context, parts);
     }
 
-    fn start_bus_transfer(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>) {
+    fn start_bus_transfer(
+        &mut self,
+        context: &SimulationContext<'_>,
+        parts: &mut HardwareParts<'_>,
+    ) {
         let (false, Some((id, not_before))) = (self.is_bus_busy, self.bus_queue.front().copied())
         else {
             return;
         };
         self.is_bus_busy = true;
         let now = context.now();
-        let transfer = &mut parts.requests[id];
+        let transfer = &mut parts.submitted_requests[id];
         if transfer.is_write() || now > not_before {
             transfer.book_stage(Stage::BusWait, moment(now));
         }
         let sector_bytes = u64::from(
-            parts.drives[self.drives.mechanism_for(transfer)]
+            parts.drives[self.drives.mechanism_id_for_request(transfer)]
                 .geometry()
                 .sector_bytes(),
         );
@@ -378,29 +411,33 @@ impl Uda50 {
             .transfer_time(sector_bytes * u64::from(transfer.sectors));
         let ends_at = (now + all).max(not_before + one);
         if transfer.is_write() {
-            let drive = &parts.drives[self.drives.mechanism_for(transfer)];
-            let media = drive.slots_time(drive.cylinder(), transfer.sectors);
+            let drive = &parts.drives[self.drives.mechanism_id_for_request(transfer)];
+            let media = drive.time_of_slots(drive.cylinder(), transfer.sectors);
             // The slower bus needs this much of a start; the buffer takes up
             // the difference.
             let lead = Time(all.0.saturating_sub(media.0)) + one;
-            self.id
-                .schedule(context, now + lead.min(all), Uda50Event::Buffered(id));
+            self.id.schedule_event(
+                context,
+                now + lead.min(all),
+                Uda50Event::SectorsBuffered(id),
+            );
         }
         parts.bus.start_stream(
             context,
             bytes_per_s(transfer.sectors, sector_bytes, ends_at - now),
         );
-        self.id.schedule(context, ends_at, Uda50Event::BusDone);
+        self.id
+            .schedule_event(context, ends_at, Uda50Event::BusTransferEnd);
         self.bus_queue.front_mut().expect("it is there").1 = now;
     }
 
-    fn handle_bus_done(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>) {
+    fn handle_bus_done(&mut self, context: &SimulationContext<'_>, parts: &mut HardwareParts<'_>) {
         let (id, since) = self.bus_queue.pop_front().expect("the bus was in use");
         self.is_bus_busy = false;
         let now = context.now();
-        let transfer = &mut parts.requests[id];
+        let transfer = &mut parts.submitted_requests[id];
         let sector_bytes = u64::from(
-            parts.drives[self.drives.mechanism_for(transfer)]
+            parts.drives[self.drives.mechanism_id_for_request(transfer)]
                 .geometry()
                 .sector_bytes(),
         );
@@ -417,14 +454,14 @@ impl Uda50 {
 
     fn handle_buffered(
         &mut self,
-        context: &Surroundings<'_>,
-        parts: &mut Parts<'_>,
+        context: &SimulationContext<'_>,
+        parts: &mut HardwareParts<'_>,
         id: RequestId,
     ) {
-        let transfer = &mut parts.requests[id];
+        let transfer = &mut parts.submitted_requests[id];
         transfer.book_stage(Stage::BusTransfer, moment(context.now()));
-        let drive_index = self.drives.index_of(transfer.device);
-        self.units[drive_index].ready.push_back(id);
+        let drive_index = self.drives.index_of_drive(transfer.device);
+        self.drive_queues[drive_index].ready_commands.push_back(id);
         self.start_next_transfer(context, parts, drive_index);
     }
 
@@ -434,15 +471,15 @@ impl Uda50 {
         &self,
         queue: &VecDeque<RequestId>,
         drive_index: usize,
-        parts: &Parts<'_>,
+        parts: &HardwareParts<'_>,
     ) -> Option<usize> {
-        match self.config.order {
-            CommandOrder::Arrival => (!queue.is_empty()).then_some(0),
-            CommandOrder::Nearest => {
-                let drive = &parts.drives[self.drives.mechanism_at(drive_index)];
-                let cylinder = |sector| drive.geometry().locate(sector).cylinder;
+        match self.config.command_order {
+            CommandOrder::ArrivalOrder => (!queue.is_empty()).then_some(0),
+            CommandOrder::NearestFirst => {
+                let drive = &parts.drives[self.drives.mechanism_id_at(drive_index)];
+                let cylinder = |sector| drive.geometry().locate_sector(sector).cylinder;
                 let distance = |id: &RequestId| {
-                    cylinder(parts.requests[*id].sector).abs_diff(drive.cylinder())
+                    cylinder(parts.submitted_requests[*id].sector).abs_diff(drive.cylinder())
                 };
                 // The first of equals: `min_by_key` keeps the earlier one.
                 (0..queue.len()).min_by_key(|next| distance(&queue[*next]))

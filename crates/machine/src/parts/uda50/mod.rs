@@ -8,4 +8,4 @@ mod tests;
 
 pub use driver::UdaDriverConfig;
 pub use hardware::{CommandOrder, Uda50, Uda50Config, Uda50Event};
-pub use specification::Specification;
+pub use specification::Uda50Specification;

@@ -10,32 +10,32 @@ use diskperf_sim::Time;
 
 /// UDA50 controller and its driver.
 #[derive(Clone, Debug)]
-pub struct Specification {
+pub struct Uda50Specification {
     /// Parameters of the controller.
     pub controller: Uda50Config,
     /// Processor costs and request order of the driver.
     pub driver: UdaDriverConfig,
 }
 
-impl PartSpecification for Specification {
+impl PartSpecification for Uda50Specification {
     type Driver = UdaDriver;
 
-    fn read(reader: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
+    fn read_specification(reader: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
         Self {
             controller: read_controller(reader),
             driver: read_driver(driver),
         }
     }
 
-    fn attach(&self, builder: &mut PartBuilder<'_>) -> UdaDriver {
+    fn attach_part(&self, builder: &mut PartBuilder<'_>) -> UdaDriver {
         let (config, streams) = (self.controller.clone(), builder.streams);
-        let drives = builder.mechanisms(builder.drives);
-        let controller = builder.add(|id, number| {
-            let spread = streams.stream(&format!("controller.{number}.spread"));
+        let drives = builder.mechanisms(builder.drive_indices);
+        let controller = builder.add_controller(|id, number| {
+            let spread = streams.named_stream(&format!("controller.{number}.spread"));
             Uda50::new(id, config, drives, spread)
         });
         let driver = UdaDriverConfig {
-            order: builder.order,
+            queue_order: builder.queue_order,
             ..self.driver.clone()
         };
         UdaDriver::new(driver, controller, builder.drive_count)
@@ -64,24 +64,24 @@ fn read_controller(reader: &mut Reader<'_>) -> Uda50Config {
     );
     Uda50Config {
         buffer_sectors,
-        credits: credits as u32,
+        command_credits: credits as u32,
         decode_time: decode,
         finish_time: finish,
         finish_time_per_sector: finish_per_sector,
-        spread: reader.number(
+        time_spread_share: reader.number(
             "finish_spread",
             0.0..=1.0,
             "spread of the controller's processor times, as a share of their mean",
         ),
-        order: reader.choice(
+        command_order: reader.choice(
             "order",
             &[
-                ("arrival", CommandOrder::Arrival),
-                ("nearest", CommandOrder::Nearest),
+                ("arrival", CommandOrder::ArrivalOrder),
+                ("nearest", CommandOrder::NearestFirst),
             ],
             "order in which a drive's commands are executed",
         ),
-        overlap_decode: reader.flag(
+        overlaps_decode: reader.flag(
             "overlap_decode",
             "whether a drive's next command is decoded while another is executed",
         ),
@@ -97,7 +97,7 @@ fn read_driver(driver: &DriverSource<'_>) -> UdaDriverConfig {
         )
     };
     let config = UdaDriverConfig {
-        order: QueueOrder::Arrival,
+        queue_order: QueueOrder::ArrivalOrder,
         start_cost: cost(
             "start_ms",
             "processor time to queue a request and build its command",

@@ -5,13 +5,13 @@
 //! not in the buffer. The data are then late, and the transfer ends there.
 
 use crate::controllers::Controller;
-use crate::hardware::drives::Mechanisms;
+use crate::hardware::drives::MechanismIds;
 use crate::hardware::marking::{mark_arm_move, mark_media_transfer, rotational_wait_stage};
-use crate::hardware::{Parts, Surroundings};
-use crate::id::Id;
+use crate::hardware::{HardwareParts, SimulationContext};
+use crate::id::ComponentId;
 use diskperf_device::{RequestId, moment};
-use diskperf_sim::{Stream, Streams, TaskId, Time};
-use diskperf_timeline::trace::Counted;
+use diskperf_sim::{RandomStream, RandomStreams, TaskId, Time};
+use diskperf_timeline::trace::CountedBusy;
 use diskperf_timeline::{Deadline, Stage};
 
 /// Parameters of an up controller: buffer, command time and bus wait.
@@ -28,29 +28,28 @@ pub struct UpHardwareConfig {
 
 /// State of an up controller.
 pub struct Up {
-    id: Id<Up>,
+    id: ComponentId<Up>,
     config: UpHardwareConfig,
-    drives: Mechanisms,
-    transfer: Option<ActiveUpTransfer>,
+    drives: MechanismIds,
+    active_transfer: Option<ActiveUpTransfer>,
     /// Transfer that has ended and that the driver has not yet reaped.
-    done: Option<UpCompletion>,
+    completion: Option<UpCompletion>,
     /// Whether each drive has found its searched sector and reports it to the driver (attention
     /// flag).
-    attention: Vec<bool>,
-    busy: Time,
-    bus_grant_stream: Stream,
-    interrupt: Option<TaskId>,
+    pending_attention: Vec<bool>,
+    busy_time: Time,
+    bus_grant_stream: RandomStream,
+    interrupt_handler: Option<TaskId>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct ActiveUpTransfer {
     request: RequestId,
-    started_at: Time,
+    transfer_start: Time,
     bytes_per_s: u64,
-    /// Time at which the last sector that was in time has passed.
-    passed_at: Time,
-    ends_at: Time,
-    data_late: bool,
+    last_timely_sector_end: Time,
+    transfer_end: Time,
+    is_data_late: bool,
 }
 
 /// Ended transfer of the controller, with its outcome.
@@ -59,7 +58,7 @@ pub struct UpCompletion {
     /// Request that the ended transfer belongs to.
     pub request: RequestId,
     /// Whether a sector was late, so that the transfer ended there.
-    pub data_late: bool,
+    pub is_data_late: bool,
 }
 
 /// Event that an up controller schedules.
@@ -74,78 +73,85 @@ pub enum UpEvent {
 }
 
 impl Controller for Up {
-    type Event = UpEvent;
+    type ControllerEvent = UpEvent;
 
-    fn handle(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, event: UpEvent) {
+    fn handle(
+        &mut self,
+        context: &SimulationContext<'_>,
+        parts: &mut HardwareParts<'_>,
+        event: UpEvent,
+    ) {
         match event {
             UpEvent::SectorFound(drive_index) => {
-                self.attention[usize::from(drive_index)] = true;
+                self.pending_attention[usize::from(drive_index)] = true;
                 self.raise_interrupt(context);
             }
             UpEvent::BusTransferStart => {
-                let transfer = self.transfer.expect("a transfer is under way");
+                let transfer = self.active_transfer.expect("a transfer is under way");
                 parts.bus.start_stream(context, transfer.bytes_per_s);
             }
-            UpEvent::TransferEnd => self.end(context, parts),
+            UpEvent::TransferEnd => self.end_transfer(context, parts),
         }
     }
 
-    fn connect(&mut self, interrupt: TaskId) {
-        self.interrupt = Some(interrupt);
+    fn connect_interrupt(&mut self, interrupt: TaskId) {
+        self.interrupt_handler = Some(interrupt);
     }
 
-    fn interrupts(&self, _: &Parts<'_>) -> bool {
-        self.done.is_some() || self.attention.contains(&true)
+    fn has_pending_interrupt(&self, _: &HardwareParts<'_>) -> bool {
+        self.completion.is_some() || self.pending_attention.contains(&true)
     }
 
-    fn busy(&self, now: Time) -> Option<(Counted, Time)> {
-        let in_progress = self.transfer.map_or(Time::ZERO, |one| now - one.started_at);
-        Some((Counted::Channel, self.busy + in_progress))
+    fn busy_time(&self, now: Time) -> Option<(CountedBusy, Time)> {
+        let in_progress = self
+            .active_transfer
+            .map_or(Time::ZERO, |one| now - one.transfer_start);
+        Some((CountedBusy::Channel, self.busy_time + in_progress))
     }
 }
 
 impl Up {
     /// Returns an idle up controller with its drives. `number` is its number among all controllers.
     pub fn new(
-        (id, number): (Id<Self>, usize),
+        (id, number): (ComponentId<Self>, usize),
         config: UpHardwareConfig,
-        drives: Mechanisms,
-        streams: Streams,
+        drives: MechanismIds,
+        streams: RandomStreams,
     ) -> Self {
         Self {
             id,
             config,
-            attention: vec![false; drives.count()],
+            pending_attention: vec![false; drives.mechanism_count()],
             drives,
-            transfer: None,
-            done: None,
-            busy: Time::ZERO,
-            bus_grant_stream: streams.stream(&format!("controller.{number}.grants")),
-            interrupt: None,
+            active_transfer: None,
+            completion: None,
+            busy_time: Time::ZERO,
+            bus_grant_stream: streams.named_stream(&format!("controller.{number}.grants")),
+            interrupt_handler: None,
         }
     }
 
     /// Drives attached to the controller.
-    pub fn drives(&self) -> &Mechanisms {
+    pub fn drives(&self) -> &MechanismIds {
         &self.drives
     }
 
     /// Reports whether the controller can accept a transfer or a search.
     pub fn is_idle(&self) -> bool {
-        self.transfer.is_none() && self.done.is_none()
+        self.active_transfer.is_none() && self.completion.is_none()
     }
 
     /// Takes the transfer that has ended, if any.
-    pub fn take_done(&mut self) -> Option<UpCompletion> {
-        self.done.take()
+    pub fn take_completion(&mut self) -> Option<UpCompletion> {
+        self.completion.take()
     }
 
     /// Takes the first attention flag of a drive that has found its sector, and returns the drive.
     /// None if no flag is set.
     pub fn take_attention(&mut self) -> Option<usize> {
-        let drive_index = self.attention.iter().position(|raised| *raised)?;
-        self.attention[drive_index] = false;
-        Some(self.drives.drive_number(drive_index))
+        let drive_index = self.pending_attention.iter().position(|raised| *raised)?;
+        self.pending_attention[drive_index] = false;
+        Some(self.drives.drive_index(drive_index))
     }
 
     /// Commands a drive to seek to a request's cylinder and to report when `slot` passes there.
@@ -153,30 +159,30 @@ impl Up {
     /// # Panics
     ///
     /// If a transfer is in progress, which a search would disturb.
-    pub fn search(
+    pub fn start_search(
         &mut self,
-        context: &Surroundings<'_>,
-        parts: &mut Parts<'_>,
+        context: &SimulationContext<'_>,
+        parts: &mut HardwareParts<'_>,
         id: RequestId,
         slot: u32,
     ) {
-        assert!(self.transfer.is_none(), "a search while data moves");
-        let request = &mut parts.requests[id];
-        let drive_index = self.drives.index_of(request.device);
-        let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
-        let cylinder = drive.geometry().locate(request.sector).cylinder;
+        assert!(self.active_transfer.is_none(), "a search while data moves");
+        let request = &mut parts.submitted_requests[id];
+        let drive_index = self.drives.index_of_drive(request.device);
+        let drive = &mut parts.drives[self.drives.mechanism_id_at(drive_index)];
+        let cylinder = drive.geometry().locate_sector(request.sector).cylinder;
         let commanded = context.now() + self.config.command_delay;
         request.book_stage(Stage::Command, moment(commanded));
-        let arm = drive.seek(cylinder, request.is_write());
+        let arm = drive.seek_to_cylinder(cylinder, request.is_write());
         mark_arm_move(request, commanded, arm);
-        let arrived = commanded + arm.total();
-        let since = drive.last_transfer();
-        let found = arrived + drive.await_slot(arrived, slot, (arm, since));
+        let arrived = commanded + arm.total_time();
+        let since = drive.last_transfer_end();
+        let found = arrived + drive.wait_for_slot(arrived, slot, (arm, since));
         let period = drive.spindle().revolution_time();
         let stage = rotational_wait_stage(request, since, period, found, arm, Deadline::Search);
         request.book_stage(stage, moment(found));
         self.id
-            .schedule(context, found, UpEvent::SectorFound(drive_index as u8));
+            .schedule_event(context, found, UpEvent::SectorFound(drive_index as u8));
     }
 
     /// Starts a transfer. `searched` is the time at which the drive found the sector before it, if
@@ -185,17 +191,17 @@ impl Up {
     /// # Panics
     ///
     /// If a transfer is in progress.
-    pub fn transfer(
+    pub fn start_transfer(
         &mut self,
-        context: &Surroundings<'_>,
-        parts: &mut Parts<'_>,
+        context: &SimulationContext<'_>,
+        parts: &mut HardwareParts<'_>,
         id: RequestId,
         searched: Option<Time>,
         repeated: bool,
     ) {
         assert!(self.is_idle(), "one transfer at a time");
-        let request = &mut parts.requests[id];
-        let drive = &mut parts.drives[self.drives.mechanism_for(request)];
+        let request = &mut parts.submitted_requests[id];
+        let drive = &mut parts.drives[self.drives.mechanism_id_for_request(request)];
         let sector_bytes = u64::from(drive.geometry().sector_bytes());
         let over_bus = parts.bus.transfer_time(sector_bytes);
         let mut commanded = context.now() + self.config.command_delay;
@@ -204,23 +210,23 @@ impl Up {
             commanded += over_bus;
         }
         request.book_stage(Stage::Command, moment(commanded));
-        let since = searched.or(drive.last_transfer());
+        let since = searched.or(drive.last_transfer_end());
         let all = (request.sector, request.sectors);
-        let passage = drive.transfer_ready_since(commanded, all, request.is_write(), since);
-        mark_arm_move(request, commanded, passage.to_track);
-        let first = commanded + passage.to_first_sector();
+        let passage = drive.transfer_with_ready_time(commanded, all, request.is_write(), since);
+        mark_arm_move(request, commanded, passage.move_to_track);
+        let first = commanded + passage.time_to_first_sector();
         let stage = match repeated {
             true => Stage::MissedRevolution(Deadline::DataLate),
             false => {
                 let late = Deadline::TransferCommand;
                 let period = drive.spindle().revolution_time();
-                rotational_wait_stage(request, since, period, first, passage.to_track, late)
+                rotational_wait_stage(request, since, period, first, passage.move_to_track, late)
             }
         };
         request.book_stage(stage, moment(first));
         let write = request.is_write();
         let passes = drive.sector_end_times();
-        let slot = drive.slots_time(drive.cylinder(), 1);
+        let slot = drive.time_of_slots(drive.cylinder(), 1);
         let moved = self.bus_transfer_times(&passes, slot, commanded, over_bus, write);
         let late = moved.len() < passes.len();
         let passed_at = passes[moved.len().max(1) - 1];
@@ -229,16 +235,18 @@ impl Up {
             (true, false) | (_, true) => passed_at,
         };
         let bytes = sector_bytes * moved.len() as u64;
-        self.transfer = Some(ActiveUpTransfer {
+        self.active_transfer = Some(ActiveUpTransfer {
             request: id,
-            started_at: context.now(),
+            transfer_start: context.now(),
             bytes_per_s: bytes * 1_000_000_000 / (ends_at - first).0.max(1),
-            passed_at,
-            ends_at,
-            data_late: late,
+            last_timely_sector_end: passed_at,
+            transfer_end: ends_at,
+            is_data_late: late,
         });
-        self.id.schedule(context, first, UpEvent::BusTransferStart);
-        self.id.schedule(context, ends_at, UpEvent::TransferEnd);
+        self.id
+            .schedule_event(context, first, UpEvent::BusTransferStart);
+        self.id
+            .schedule_event(context, ends_at, UpEvent::TransferEnd);
     }
 
     /// Returns the time at which the data of each sector have moved over the bus, up to the first
@@ -277,7 +285,7 @@ impl Up {
             let last = moved.last().copied().unwrap_or(from);
             let wait = self
                 .bus_grant_stream
-                .within(self.config.bus_grant_delay_max);
+                .draw_within(self.config.bus_grant_delay_max);
             let at = match write && number == 0 {
                 true => from,
                 false => (last.max(may) + wait + sector_bus_time).max(least),
@@ -290,29 +298,32 @@ impl Up {
         moved
     }
 
-    fn end(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>) {
-        let transfer = self.transfer.take().expect("a transfer is under way");
+    fn end_transfer(&mut self, context: &SimulationContext<'_>, parts: &mut HardwareParts<'_>) {
+        let transfer = self
+            .active_transfer
+            .take()
+            .expect("a transfer is under way");
         parts.bus.end_stream(context, transfer.bytes_per_s);
-        self.busy += context.now() - transfer.started_at;
-        let request = &mut parts.requests[transfer.request];
-        let drive = &mut parts.drives[self.drives.mechanism_for(request)];
-        if transfer.data_late {
-            drive.cut_short(transfer.passed_at);
+        self.busy_time += context.now() - transfer.transfer_start;
+        let request = &mut parts.submitted_requests[transfer.request];
+        let drive = &mut parts.drives[self.drives.mechanism_id_for_request(request)];
+        if transfer.is_data_late {
+            drive.truncate_last_transfer(transfer.last_timely_sector_end);
             let late = Stage::MissedRevolution(Deadline::DataLate);
-            request.book_stage(late, moment(transfer.ends_at));
+            request.book_stage(late, moment(transfer.transfer_end));
         } else {
-            mark_media_transfer(request, drive, transfer.passed_at);
-            request.book_stage(Stage::BusTransfer, moment(transfer.ends_at));
+            mark_media_transfer(request, drive, transfer.last_timely_sector_end);
+            request.book_stage(Stage::BusTransfer, moment(transfer.transfer_end));
         }
-        self.done = Some(UpCompletion {
+        self.completion = Some(UpCompletion {
             request: transfer.request,
-            data_late: transfer.data_late,
+            is_data_late: transfer.is_data_late,
         });
         self.raise_interrupt(context);
     }
 
-    fn raise_interrupt(&self, context: &Surroundings<'_>) {
-        let task = self.interrupt.expect("its interrupt is connected");
-        context.sim.wake(task);
+    fn raise_interrupt(&self, context: &SimulationContext<'_>) {
+        let task = self.interrupt_handler.expect("its interrupt is connected");
+        context.sim.wake_task(task);
     }
 }

@@ -9,4 +9,4 @@ mod tests;
 
 pub use driver::{UpDriverConfig, UpSearchLead};
 pub use hardware::{Up, UpCompletion, UpEvent, UpHardwareConfig};
-pub use specification::Specification;
+pub use specification::UpSpecification;

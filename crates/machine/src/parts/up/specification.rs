@@ -9,17 +9,17 @@ use diskperf_sim::Time;
 
 /// SMD controller on a UNIBUS and its driver.
 #[derive(Clone, Debug)]
-pub struct Specification {
+pub struct UpSpecification {
     /// Parameters of the controller.
     pub controller: UpHardwareConfig,
     /// Constants and costs of the driver for each drive of the computer.
     pub driver: Vec<UpDriverConfig>,
 }
 
-impl PartSpecification for Specification {
+impl PartSpecification for UpSpecification {
     type Driver = UpDriver;
 
-    fn read(reader: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
+    fn read_specification(reader: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
         let buffer_sectors = buffer_sectors(reader);
         let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
         let controller = UpHardwareConfig {
@@ -39,14 +39,15 @@ impl PartSpecification for Specification {
         }
     }
 
-    fn attach(&self, builder: &mut PartBuilder<'_>) -> UpDriver {
+    fn attach_part(&self, builder: &mut PartBuilder<'_>) -> UpDriver {
         let (config, streams) = (self.controller.clone(), builder.streams);
-        let drives = builder.mechanisms(builder.drives);
-        let controller = builder.add(|id, number| Up::new((id, number), config, drives, streams));
-        UpDriver::new(builder.order, self.driver.clone(), controller)
+        let drives = builder.mechanisms(builder.drive_indices);
+        let controller =
+            builder.add_controller(|id, number| Up::new((id, number), config, drives, streams));
+        UpDriver::new(builder.queue_order, self.driver.clone(), controller)
     }
 
-    fn loses_data(&self) -> bool {
+    fn may_lose_data(&self) -> bool {
         self.controller.bus_grant_delay_max > Time::ZERO
     }
 }
@@ -57,7 +58,7 @@ fn read_driver(driver: &DriverSource<'_>) -> Vec<UpDriverConfig> {
         let drive = &driver.drives[*place];
         let mut reader = driver.reader();
         reader.select("type", &drive.driver_type);
-        let lead = read_lead(&mut reader, drive.slots());
+        let lead = read_lead(&mut reader, drive.slots_per_track());
         let mut cost = |key, doc| {
             let cost = reader.milliseconds(key, 0.0..=COST_MS_MAX, doc);
             scale_cost(cost, driver.speed)
@@ -77,7 +78,7 @@ fn read_driver(driver: &DriverSource<'_>) -> Vec<UpDriverConfig> {
             "processor time to load a map register, which maps 512 bytes",
         );
         configs[*place] = UpDriverConfig {
-            lead,
+            search_lead: lead,
             strategy_cost: strategy,
             start_cost: start,
             map_register_cost: scale_cost(register, driver.speed),

@@ -7,7 +7,7 @@ use crate::driver::disksort::{self, RequestQueue};
 use crate::driver::submission_guard::{RoundRobin, SubmissionGuard};
 use crate::driver::{Driver, DriverHost, QueueOrder};
 use crate::hardware::Hardware;
-use crate::id::Id;
+use crate::id::ComponentId;
 use diskperf_device::RequestId;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
@@ -15,25 +15,25 @@ use std::cell::RefCell;
 
 /// Start of the upward scan over a drive's cylinders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScanFrom {
+pub enum ScanOrigin {
     /// Scan from the request in the controller. It stays at the head of the queue until it has
     /// ended, as in 4.2BSD's drivers. A program that continues at the current head position is
     /// served before all others.
-    Active,
+    ActiveRequest,
     /// Scan from the first waiting request. A request leaves the queue when the controller receives
     /// it. If two programs alternate, neither overtakes the other.
-    Waiting,
+    FirstWaiting,
 }
 
 /// Constants and costs of a VMEbus controller's driver.
 #[derive(Clone, Debug)]
 pub struct VmeDriverConfig {
     /// Request order; see [`QueueOrder`].
-    pub order: QueueOrder,
-    /// Start of the upward scan of a request queue; see [`ScanFrom`].
-    pub scan_from: ScanFrom,
+    pub queue_order: QueueOrder,
+    /// Start of the upward scan of a request queue; see [`ScanOrigin`].
+    pub scan_origin: ScanOrigin,
     /// Maximum number of commands in the controller. None means no limit.
-    pub commands_max: Option<u32>,
+    pub outstanding_commands_max: Option<u32>,
     /// Processor time to queue a request.
     pub strategy_cost: Time,
     /// Processor time to build a command and submit it to the controller.
@@ -45,33 +45,37 @@ pub struct VmeDriverConfig {
 /// Driver of a VMEbus controller, with the request queue of each drive.
 pub(crate) struct VmeDriver {
     config: VmeDriverConfig,
-    controller: Id<Vme>,
+    controller: ComponentId<Vme>,
     /// Request queue of each drive. If the scan starts at the active request, the last submitted
     /// request is the first one.
-    queues: RefCell<Vec<RequestQueue>>,
+    drive_queues: RefCell<Vec<RequestQueue>>,
     /// Whether the first request of each drive's queue has been submitted to the controller.
-    is_head_in_flight: RefCell<Vec<bool>>,
+    is_queue_head_in_flight: RefCell<Vec<bool>>,
     round_robin: RoundRobin,
     submission_guard: SubmissionGuard,
 }
 
 impl VmeDriver {
     /// Returns the driver of a VMEbus controller, on a computer with the given number of drives.
-    pub(crate) fn new(config: VmeDriverConfig, controller: Id<Vme>, drives: usize) -> Self {
+    pub(crate) fn new(
+        config: VmeDriverConfig,
+        controller: ComponentId<Vme>,
+        drives: usize,
+    ) -> Self {
         Self {
             config,
             controller,
-            queues: RefCell::new(vec![RequestQueue::new(); drives]),
-            is_head_in_flight: RefCell::new(vec![false; drives]),
+            drive_queues: RefCell::new(vec![RequestQueue::new(); drives]),
+            is_queue_head_in_flight: RefCell::new(vec![false; drives]),
             round_robin: RoundRobin::default(),
             submission_guard: SubmissionGuard::default(),
         }
     }
 
-    fn take_next(&self) -> Option<RequestId> {
-        let mut queues = self.queues.borrow_mut();
-        let mut is_head_in_flight = self.is_head_in_flight.borrow_mut();
-        self.round_robin.find_next(queues.len(), |drive| {
+    fn take_next_request(&self) -> Option<RequestId> {
+        let mut queues = self.drive_queues.borrow_mut();
+        let mut is_head_in_flight = self.is_queue_head_in_flight.borrow_mut();
+        self.round_robin.find_next_drive(queues.len(), |drive| {
             let queue = &mut queues[drive];
             if is_head_in_flight[drive] && queue.len() > 1 {
                 queue.remove(0);
@@ -80,9 +84,9 @@ impl VmeDriver {
             if is_head_in_flight[drive] || queue.is_empty() {
                 return None;
             }
-            Some(match self.config.scan_from {
-                ScanFrom::Waiting => queue.remove(0).request,
-                ScanFrom::Active => {
+            Some(match self.config.scan_origin {
+                ScanOrigin::FirstWaiting => queue.remove(0).request,
+                ScanOrigin::ActiveRequest => {
                     is_head_in_flight[drive] = true;
                     queue[0].request
                 }
@@ -93,8 +97,8 @@ impl VmeDriver {
     /// Removes a completed request from the head of its drive's queue, if it is there. The scan
     /// then starts afresh.
     fn remove_completed(&self, drive: usize, id: RequestId) {
-        let queue = &mut self.queues.borrow_mut()[drive];
-        let is_head_in_flight = &mut self.is_head_in_flight.borrow_mut()[drive];
+        let queue = &mut self.drive_queues.borrow_mut()[drive];
+        let is_head_in_flight = &mut self.is_queue_head_in_flight.borrow_mut()[drive];
         if *is_head_in_flight && queue.first().is_some_and(|first| first.request == id) {
             queue.remove(0);
             *is_head_in_flight = false;
@@ -103,17 +107,18 @@ impl VmeDriver {
 
     async fn submit_commands(&self, host: &impl DriverHost) {
         let next = || {
-            let outstanding = host.ask(self.controller, |vme, _| vme.outstanding());
+            let outstanding =
+                host.with_controller_parts(self.controller, |vme, _| vme.outstanding_count());
             let takes = self
                 .config
-                .commands_max
+                .outstanding_commands_max
                 .is_none_or(|most| outstanding < most);
-            takes.then(|| self.take_next()).flatten()
+            takes.then(|| self.take_next_request()).flatten()
         };
         let context = host.surroundings();
         let submit = |id| {
-            host.ask(self.controller, |vme, parts| {
-                vme.command(&context, parts, id)
+            host.with_controller_parts(self.controller, |vme, parts| {
+                vme.accept_command(&context, parts, id)
             })
         };
         self.submission_guard
@@ -125,29 +130,32 @@ impl VmeDriver {
 impl Driver for VmeDriver {
     type Controller = Vme;
 
-    fn controllers(&self) -> Vec<Id<Vme>> {
+    fn controllers(&self) -> Vec<ComponentId<Vme>> {
         vec![self.controller]
     }
 
-    fn queueing(&self, _drive: usize) -> Option<Time> {
+    fn queueing_cost(&self, _drive: usize) -> Option<Time> {
         Some(self.config.strategy_cost)
     }
 
     fn enqueue(&self, hardware: &Hardware, id: RequestId) {
-        let queue = &mut self.queues.borrow_mut()[hardware.requests[id].device];
-        disksort::enqueue(self.config.order, queue, hardware, id);
+        let queue = &mut self.drive_queues.borrow_mut()[hardware.submitted_requests[id].device];
+        disksort::enqueue_request(self.config.queue_order, queue, hardware, id);
     }
 
     async fn submit_queued(&self, host: &impl DriverHost, _drive: usize) {
         self.submit_commands(host).await;
     }
 
-    async fn interrupt(&self, host: &impl DriverHost, controller: Id<Vme>) {
-        while let Some(done) = host.ask(controller, |vme, _| vme.take_done()) {
-            host.spend(Stage::Driver, self.config.complete_cost).await;
-            let drive = host.hardware().borrow().requests[done].device;
+    async fn handle_interrupt(&self, host: &impl DriverHost, controller: ComponentId<Vme>) {
+        while let Some(done) =
+            host.with_controller_parts(controller, |vme, _| vme.take_completion())
+        {
+            host.spend_processor_time(Stage::Driver, self.config.complete_cost)
+                .await;
+            let drive = host.hardware().borrow().submitted_requests[done].device;
             self.remove_completed(drive, done);
-            host.completed(done);
+            host.complete_request(done);
         }
         self.submit_commands(host).await;
     }

@@ -6,8 +6,9 @@ mod specification;
 #[cfg(test)]
 mod tests;
 
-pub use driver::{ScanFrom, VmeDriverConfig};
+pub use driver::{ScanOrigin, VmeDriverConfig};
 pub use hardware::{
-    AHEAD_SECTORS_MAX, Caching, Maintenance, Policy, VerifyPass, Vme, VmeConfig, VmeEvent,
+    CachePolicy, CachingScheme, MaintenanceCommands, READ_AHEAD_SECTORS_MAX, VerifyPass, Vme,
+    VmeConfig, VmeEvent,
 };
-pub use specification::Specification;
+pub use specification::VmeSpecification;

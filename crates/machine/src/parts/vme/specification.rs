@@ -1,8 +1,9 @@
 //! Controller for the VMEbus and its driver as described in the catalogue.
 
-use super::driver::{ScanFrom, VmeDriver, VmeDriverConfig};
+use super::driver::{ScanOrigin, VmeDriver, VmeDriverConfig};
 use super::hardware::{
-    AHEAD_SECTORS_MAX, Caching, Maintenance, Policy, VerifyPass, Vme, VmeConfig,
+    CachePolicy, CachingScheme, MaintenanceCommands, READ_AHEAD_SECTORS_MAX, VerifyPass, Vme,
+    VmeConfig,
 };
 use crate::driver::QueueOrder;
 use crate::parts::{DriverSource, PartBuilder, PartSpecification, buffer_sectors};
@@ -13,42 +14,46 @@ use diskperf_sim::Time;
 
 /// VMEbus controller and its driver.
 #[derive(Clone, Debug)]
-pub struct Specification {
+pub struct VmeSpecification {
     /// Parameters of the controller.
     pub controller: VmeConfig,
     /// Constants and costs of the driver.
     pub driver: VmeDriverConfig,
 }
 
-impl PartSpecification for Specification {
+impl PartSpecification for VmeSpecification {
     type Driver = VmeDriver;
 
-    fn read(reader: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
+    fn read_specification(reader: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
         Self {
             controller: read_controller(reader),
             driver: read_driver(driver),
         }
     }
 
-    fn attach(&self, builder: &mut PartBuilder<'_>) -> VmeDriver {
+    fn attach_part(&self, builder: &mut PartBuilder<'_>) -> VmeDriver {
         let (config, streams) = (self.controller.clone(), builder.streams);
-        let drives = builder.mechanisms(builder.drives);
-        let controller = builder.add(|id, number| Vme::new((id, number), config, drives, streams));
+        let drives = builder.mechanisms(builder.drive_indices);
+        let controller =
+            builder.add_controller(|id, number| Vme::new((id, number), config, drives, streams));
         let driver = VmeDriverConfig {
-            order: builder.order,
+            queue_order: builder.queue_order,
             ..self.driver.clone()
         };
         VmeDriver::new(driver, controller, builder.drive_count)
     }
 
-    fn maintenance(&self) -> Option<Maintenance> {
+    fn maintenance(&self) -> Option<MaintenanceCommands> {
         self.controller.maintenance
     }
 }
 
-impl Specification {
+impl VmeSpecification {
     /// Refuses a controller about which nothing is known, and returns a substitute.
-    pub(crate) fn unpublished(reader: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
+    pub(crate) fn with_unpublished_costs(
+        reader: &mut Reader<'_>,
+        driver: &DriverSource<'_>,
+    ) -> Self {
         buffer_sectors(reader);
         reader.fail_with_choices(
             "kind",
@@ -64,9 +69,9 @@ impl Specification {
 
 #[derive(Clone, Copy)]
 enum CacheScheme {
-    Nothing,
-    Tracks,
-    Sectors,
+    NoCache,
+    TrackCache,
+    SectorCache,
 }
 
 fn read_controller(reader: &mut Reader<'_>) -> VmeConfig {
@@ -90,19 +95,19 @@ fn read_controller(reader: &mut Reader<'_>) -> VmeConfig {
         "sectors of a write that are fetched before the drive starts; a shorter write is fetched completely",
     );
     let kinds = [
-        ("none", CacheScheme::Nothing),
-        ("tracks", CacheScheme::Tracks),
-        ("sectors", CacheScheme::Sectors),
+        ("none", CacheScheme::NoCache),
+        ("tracks", CacheScheme::TrackCache),
+        ("sectors", CacheScheme::SectorCache),
     ];
     let keeps = reader.choice("cache", &kinds, "sectors kept in the cache after a read");
     let caching = match keeps {
-        CacheScheme::Nothing => Caching::None,
-        CacheScheme::Tracks => Caching::Tracks {
+        CacheScheme::NoCache => CachingScheme::NoCache,
+        CacheScheme::TrackCache => CachingScheme::TrackCache {
             capacity_sectors,
             flushed_by_writes: reader
                 .flag("flushed_by_writes", "whether every write clears the cache"),
         },
-        CacheScheme::Sectors => Caching::Sectors {
+        CacheScheme::SectorCache => CachingScheme::SectorCache {
             capacity_sectors,
             policies: read_policies(reader),
             adaptive: reader.flag(
@@ -121,23 +126,26 @@ fn read_controller(reader: &mut Reader<'_>) -> VmeConfig {
     }
 }
 
-fn read_maintenance(reader: &mut Reader<'_>) -> Option<Maintenance> {
+fn read_maintenance(reader: &mut Reader<'_>) -> Option<MaintenanceCommands> {
     let track_command = reader.optional_milliseconds(
         "maintenance_track_ms",
         0.0..=1000.0,
         "time between two track operations during format or verify; unknown if absent",
     )?;
-    let kinds = [("read", VerifyPass::Read), ("pattern", VerifyPass::Pattern)];
-    Some(Maintenance {
-        track_command: Time(track_command),
-        format_check: reader.flag("format_check", "whether each track is read after it has been formatted"),
-        verify: reader.choice("verify_pass", &kinds, "method of a verify pass: the controller reads, or the host writes a pattern and compares it"),
+    let kinds = [
+        ("read", VerifyPass::ReadPass),
+        ("pattern", VerifyPass::PatternPass),
+    ];
+    Some(MaintenanceCommands {
+        track_command_time: Time(track_command),
+        checks_after_format: reader.flag("format_check", "whether each track is read after it has been formatted"),
+        verify_pass: reader.choice("verify_pass", &kinds, "method of a verify pass: the controller reads, or the host writes a pattern and compares it"),
     })
 }
 
 /// Reads the cache policy of each class of accesses. A policy given for all accesses replaces those
 /// of the classes.
-fn read_policies(reader: &mut Reader<'_>) -> [Policy; 3] {
+fn read_policies(reader: &mut Reader<'_>) -> [CachePolicy; 3] {
     let own = AccessHint::ALL.map(|class| read_policy(reader, class));
     let bits = reader.optional_text(
         "cache_bits",
@@ -145,25 +153,25 @@ fn read_policies(reader: &mut Reader<'_>) -> [Policy; 3] {
     );
     let ahead = reader.optional_integer(
         "read_ahead_sectors",
-        0..=u64::from(AHEAD_SECTORS_MAX),
+        0..=u64::from(READ_AHEAD_SECTORS_MAX),
         "read-ahead of all accesses in sectors, instead of one value for each kind of access",
     );
     own.map(|own| {
         let of_all = bits
             .as_ref()
-            .map(|bits| Policy::parse(bits, own.ahead_sectors));
+            .map(|bits| CachePolicy::parse_policy(bits, own.read_ahead_sectors));
         let policy = of_all.unwrap_or(Ok(own)).unwrap_or_else(|why| {
             reader.fail("cache_bits", &why);
             own
         });
-        Policy {
-            ahead_sectors: ahead.map_or(policy.ahead_sectors, |ahead| ahead as u32),
+        CachePolicy {
+            read_ahead_sectors: ahead.map_or(policy.read_ahead_sectors, |ahead| ahead as u32),
             ..policy
         }
     })
 }
 
-fn read_policy(reader: &mut Reader<'_>, class: AccessHint) -> Policy {
+fn read_policy(reader: &mut Reader<'_>, class: AccessHint) -> CachePolicy {
     let of = match class {
         AccessHint::Raw => "accesses that bypass the file system",
         AccessHint::FileWhole => "file-system accesses in multiples of 4 KB",
@@ -176,14 +184,14 @@ fn read_policy(reader: &mut Reader<'_>, class: AccessHint) -> Policy {
     let bits = reader.text(&key, &doc);
     let ahead = reader.integer(
         &format!("{}_read_ahead_sectors", class.name()),
-        0..=u64::from(AHEAD_SECTORS_MAX),
+        0..=u64::from(READ_AHEAD_SECTORS_MAX),
         &format!("read-ahead of {of}, in sectors"),
     );
-    match Policy::parse(&bits, ahead as u32) {
+    match CachePolicy::parse_policy(&bits, ahead as u32) {
         Ok(policy) => policy,
         Err(why) => {
             reader.fail(&key, &why);
-            Policy::default()
+            CachePolicy::default()
         }
     }
 }
@@ -196,7 +204,7 @@ fn read_driver(driver: &DriverSource<'_>) -> VmeDriverConfig {
     );
     let scan_from = reader.choice(
         "scan_from",
-        &[("active", ScanFrom::Active), ("waiting", ScanFrom::Waiting)],
+        &[("active", ScanOrigin::ActiveRequest), ("waiting", ScanOrigin::FirstWaiting)],
         "start of the scan over the cylinders: the request in flight at the controller, or the first waiting request",
     );
     let mut cost = |key, doc| {
@@ -206,9 +214,9 @@ fn read_driver(driver: &DriverSource<'_>) -> VmeDriverConfig {
         )
     };
     let config = VmeDriverConfig {
-        order: QueueOrder::Scan,
-        scan_from,
-        commands_max: (commands > 0).then_some(commands as u32),
+        queue_order: QueueOrder::CylinderScan,
+        scan_origin: scan_from,
+        outstanding_commands_max: (commands > 0).then_some(commands as u32),
         strategy_cost: cost("strategy_ms", "processor time to queue a request"),
         start_cost: cost(
             "start_ms",

@@ -6,7 +6,7 @@ use crate::driver::disksort::{self, RequestQueue};
 use crate::driver::submission_guard::RoundRobin;
 use crate::driver::{Driver, DriverHost, QueueOrder};
 use crate::hardware::Hardware;
-use crate::id::Id;
+use crate::id::ComponentId;
 use diskperf_device::RequestId;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
@@ -16,7 +16,7 @@ use std::cell::RefCell;
 #[derive(Clone, Debug)]
 pub struct HdDriverConfig {
     /// Request order; see [`QueueOrder`].
-    pub order: QueueOrder,
+    pub queue_order: QueueOrder,
     /// Processor time to queue a request.
     pub strategy_cost: Time,
     /// Processor time to load the controller's registers.
@@ -30,20 +30,24 @@ pub struct HdDriverConfig {
 /// Driver of a PC-AT's disk controller, with the request queue of each drive.
 pub(crate) struct HdDriver {
     config: HdDriverConfig,
-    controller: Id<Wd1003>,
+    controller: ComponentId<Wd1003>,
     /// Request queue of each drive. The first request of the drive in service is in flight.
-    queues: RefCell<Vec<RequestQueue>>,
+    drive_queues: RefCell<Vec<RequestQueue>>,
     round_robin: RoundRobin,
 }
 
 impl HdDriver {
     /// Returns the driver of a PC-AT disk controller, on a computer with the given number of
     /// drives.
-    pub(crate) fn new(config: HdDriverConfig, controller: Id<Wd1003>, drives: usize) -> Self {
+    pub(crate) fn new(
+        config: HdDriverConfig,
+        controller: ComponentId<Wd1003>,
+        drives: usize,
+    ) -> Self {
         Self {
             config,
             controller,
-            queues: RefCell::new(vec![RequestQueue::new(); drives]),
+            drive_queues: RefCell::new(vec![RequestQueue::new(); drives]),
             round_robin: RoundRobin::default(),
         }
     }
@@ -51,22 +55,22 @@ impl HdDriver {
     /// Submits the next command if the controller is free: the first request of the next drive, in
     /// turn over the drives.
     async fn submit_command(&self, host: &impl DriverHost) {
-        if !host.ask(self.controller, |wd1003, _| wd1003.is_idle()) {
+        if !host.with_controller_parts(self.controller, |wd1003, _| wd1003.is_idle()) {
             return;
         }
         let next = {
-            let queues = self.queues.borrow();
+            let queues = self.drive_queues.borrow();
             let first = |drive: usize| queues[drive].first().map(|queued| queued.request);
-            self.round_robin.find_next(queues.len(), first)
+            self.round_robin.find_next_drive(queues.len(), first)
         };
         let Some(id) = next else { return };
-        host.start_queued(id, self.config.start_cost).await;
+        host.start_queued_request(id, self.config.start_cost).await;
         let context = host.surroundings();
-        host.ask(self.controller, |wd1003, parts| {
-            wd1003.command(&context, parts, id)
+        host.with_controller_parts(self.controller, |wd1003, parts| {
+            wd1003.start_command(&context, parts, id)
         });
         // The first sector to write is brought without an interrupt.
-        let asks = host.ask(self.controller, |wd1003, parts| {
+        let asks = host.with_controller_parts(self.controller, |wd1003, parts| {
             wd1003.requested_action(parts)
         });
         if let Some(ProcessorAction::SupplySector { .. }) = asks {
@@ -75,23 +79,24 @@ impl HdDriver {
     }
 
     async fn supply_sector(&self, host: &impl DriverHost) {
-        host.spend(Stage::Driver, self.config.move_sector_cost)
+        host.spend_processor_time(Stage::Driver, self.config.move_sector_cost)
             .await;
         let context = host.surroundings();
-        host.ask(self.controller, |wd1003, parts| {
+        host.with_controller_parts(self.controller, |wd1003, parts| {
             wd1003.note_supplied_sector(&context, parts)
         });
     }
 
     async fn complete_request(&self, host: &impl DriverHost, id: RequestId) {
-        host.spend(Stage::Driver, self.config.complete_cost).await;
-        let drive = host.hardware().borrow().requests[id].device;
-        let first = self.queues.borrow_mut()[drive].remove(0);
+        host.spend_processor_time(Stage::Driver, self.config.complete_cost)
+            .await;
+        let drive = host.hardware().borrow().submitted_requests[id].device;
+        let first = self.drive_queues.borrow_mut()[drive].remove(0);
         assert!(
             first.request == id,
             "the first of the queue was transferred"
         );
-        host.completed(id);
+        host.complete_request(id);
         self.submit_command(host).await;
     }
 }
@@ -99,30 +104,31 @@ impl HdDriver {
 impl Driver for HdDriver {
     type Controller = Wd1003;
 
-    fn controllers(&self) -> Vec<Id<Wd1003>> {
+    fn controllers(&self) -> Vec<ComponentId<Wd1003>> {
         vec![self.controller]
     }
 
-    fn queueing(&self, _drive: usize) -> Option<Time> {
+    fn queueing_cost(&self, _drive: usize) -> Option<Time> {
         Some(self.config.strategy_cost)
     }
 
     fn enqueue(&self, hardware: &Hardware, id: RequestId) {
-        let queue = &mut self.queues.borrow_mut()[hardware.requests[id].device];
-        disksort::enqueue(self.config.order, queue, hardware, id);
+        let queue = &mut self.drive_queues.borrow_mut()[hardware.submitted_requests[id].device];
+        disksort::enqueue_request(self.config.queue_order, queue, hardware, id);
     }
 
     async fn submit_queued(&self, host: &impl DriverHost, _drive: usize) {
         self.submit_command(host).await;
     }
 
-    async fn interrupt(&self, host: &impl DriverHost, controller: Id<Wd1003>) {
-        match host.ask(controller, |wd1003, parts| wd1003.requested_action(parts)) {
+    async fn handle_interrupt(&self, host: &impl DriverHost, controller: ComponentId<Wd1003>) {
+        match host.with_controller_parts(controller, |wd1003, parts| wd1003.requested_action(parts))
+        {
             Some(ProcessorAction::FetchSector { transfer, last }) => {
-                host.spend(Stage::Driver, self.config.move_sector_cost)
+                host.spend_processor_time(Stage::Driver, self.config.move_sector_cost)
                     .await;
                 let context = host.surroundings();
-                host.ask(controller, |wd1003, parts| {
+                host.with_controller_parts(controller, |wd1003, parts| {
                     wd1003.note_fetched_sector(&context, parts)
                 });
                 if last {
@@ -131,7 +137,7 @@ impl Driver for HdDriver {
             }
             Some(ProcessorAction::SupplySector { .. }) => self.supply_sector(host).await,
             Some(ProcessorAction::AcknowledgeWrite { transfer }) => {
-                host.ask(controller, |wd1003, _| wd1003.acknowledge());
+                host.with_controller_parts(controller, |wd1003, _| wd1003.acknowledge_interrupt());
                 self.complete_request(host, transfer).await;
             }
             None => {}

@@ -6,12 +6,12 @@
 //! passes.
 
 use crate::controllers::Controller;
-use crate::hardware::drives::Mechanisms;
+use crate::hardware::drives::MechanismIds;
 use crate::hardware::marking::{mark_media_transfer, transfer_and_mark};
-use crate::hardware::{Parts, Surroundings};
-use crate::id::Id;
+use crate::hardware::{HardwareParts, SimulationContext};
+use crate::id::ComponentId;
 use diskperf_device::{RequestId, moment};
-use diskperf_sim::{Stream, Streams, TaskId, Time};
+use diskperf_sim::{RandomStream, RandomStreams, TaskId, Time};
 use diskperf_timeline::{Deadline, Stage};
 
 /// Parameters of a WD1003 controller: buffer, command time and poll interval.
@@ -28,25 +28,25 @@ pub struct Wd1003Config {
 
 /// State of a WD1003 controller.
 pub struct Wd1003 {
-    id: Id<Wd1003>,
+    id: ComponentId<Wd1003>,
     config: Wd1003Config,
-    drives: Mechanisms,
-    command: Option<Wd1003Command>,
+    drives: MechanismIds,
+    active_command: Option<Wd1003Command>,
     /// Number of sectors that have been read and not yet fetched by the processor.
     buffered_sectors: u32,
-    poll_stream: Stream,
-    interrupt: Option<TaskId>,
+    poll_stream: RandomStream,
+    interrupt_handler: Option<TaskId>,
 }
 
 #[derive(Clone, Debug)]
 struct Wd1003Command {
-    transfer: RequestId,
+    request_id: RequestId,
     /// Number of sectors of the command that have passed under the head.
-    sectors_passed: u32,
-    sectors_moved: u32,
+    passed_sectors: u32,
+    moved_sectors: u32,
     /// Time at which each sector of the command from `from` on has passed.
-    pass_times: Vec<Time>,
-    first_passing: u32,
+    sector_pass_times: Vec<Time>,
+    first_passing_sector: u32,
     /// Whether the command only waits for space in the buffer, or for a sector to write.
     is_stalled: bool,
 }
@@ -83,9 +83,14 @@ pub enum ProcessorAction {
 }
 
 impl Controller for Wd1003 {
-    type Event = Wd1003Event;
+    type ControllerEvent = Wd1003Event;
 
-    fn handle(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event) {
+    fn handle(
+        &mut self,
+        context: &SimulationContext<'_>,
+        parts: &mut HardwareParts<'_>,
+        event: Self::ControllerEvent,
+    ) {
         match event {
             Wd1003Event::CommandStart => {
                 self.seek_sector(context, parts, Deadline::TransferCommand)
@@ -94,11 +99,11 @@ impl Controller for Wd1003 {
         }
     }
 
-    fn connect(&mut self, interrupt: TaskId) {
-        self.interrupt = Some(interrupt);
+    fn connect_interrupt(&mut self, interrupt: TaskId) {
+        self.interrupt_handler = Some(interrupt);
     }
 
-    fn interrupts(&self, parts: &Parts<'_>) -> bool {
+    fn has_pending_interrupt(&self, parts: &HardwareParts<'_>) -> bool {
         self.requested_action(parts).is_some()
     }
 }
@@ -107,152 +112,191 @@ impl Wd1003 {
     /// Returns an idle WD1003 controller with its drives. `number` is its number among all
     /// controllers.
     pub fn new(
-        (id, number): (Id<Self>, usize),
+        (id, number): (ComponentId<Self>, usize),
         config: Wd1003Config,
-        drives: Mechanisms,
-        streams: Streams,
+        drives: MechanismIds,
+        streams: RandomStreams,
     ) -> Self {
         Self {
             id,
             config,
             drives,
-            command: None,
+            active_command: None,
             buffered_sectors: 0,
-            poll_stream: streams.stream(&format!("controller.{number}.poll")),
-            interrupt: None,
+            poll_stream: streams.named_stream(&format!("controller.{number}.poll")),
+            interrupt_handler: None,
         }
     }
 
     /// Reports whether the controller can accept a command.
     pub fn is_idle(&self) -> bool {
-        self.command.is_none()
+        self.active_command.is_none()
     }
 
     /// Returns the action that the controller requests from the processor now, if any.
-    pub fn requested_action(&self, parts: &Parts<'_>) -> Option<ProcessorAction> {
-        let command = self.command.as_ref()?;
-        let transfer = command.transfer;
-        let sectors = parts.requests[transfer].sectors;
-        if !parts.requests[transfer].is_write() {
-            let last = command.sectors_moved + 1 == sectors;
+    pub fn requested_action(&self, parts: &HardwareParts<'_>) -> Option<ProcessorAction> {
+        let command = self.active_command.as_ref()?;
+        let transfer = command.request_id;
+        let sectors = parts.submitted_requests[transfer].sectors;
+        if !parts.submitted_requests[transfer].is_write() {
+            let last = command.moved_sectors + 1 == sectors;
             return (self.buffered_sectors > 0)
                 .then_some(ProcessorAction::FetchSector { transfer, last });
         }
-        if command.sectors_passed == sectors {
+        if command.passed_sectors == sectors {
             return Some(ProcessorAction::AcknowledgeWrite { transfer });
         }
-        let room = command.sectors_moved - command.sectors_passed < self.config.buffer_sectors;
-        (command.sectors_moved < sectors && room)
+        let room = command.moved_sectors - command.passed_sectors < self.config.buffer_sectors;
+        (command.moved_sectors < sectors && room)
             .then_some(ProcessorAction::SupplySector { transfer })
     }
 
     /// Accepts a command from the driver.
-    pub fn command(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
+    pub fn start_command(
+        &mut self,
+        context: &SimulationContext<'_>,
+        parts: &mut HardwareParts<'_>,
+        id: RequestId,
+    ) {
         assert!(self.is_idle(), "one command at a time");
-        let late = self.poll_stream.within(self.config.command_poll_interval);
+        let late = self
+            .poll_stream
+            .draw_within(self.config.command_poll_interval);
         let begin = context.now() + self.config.command_delay + late;
-        let transfer = &mut parts.requests[id];
+        let transfer = &mut parts.submitted_requests[id];
         transfer.book_stage(Stage::Command, moment(begin));
-        self.command = Some(Wd1003Command {
-            transfer: id,
-            sectors_passed: 0,
-            sectors_moved: 0,
-            pass_times: Vec::new(),
-            first_passing: 0,
+        self.active_command = Some(Wd1003Command {
+            request_id: id,
+            passed_sectors: 0,
+            moved_sectors: 0,
+            sector_pass_times: Vec::new(),
+            first_passing_sector: 0,
             is_stalled: transfer.is_write(),
         });
         if !transfer.is_write() {
-            self.id.schedule(context, begin, Wd1003Event::CommandStart);
+            self.id
+                .schedule_event(context, begin, Wd1003Event::CommandStart);
         }
     }
 
     /// Reports to the controller that the processor has fetched a sector from the buffer.
-    pub fn note_fetched_sector(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>) {
+    pub fn note_fetched_sector(
+        &mut self,
+        context: &SimulationContext<'_>,
+        parts: &mut HardwareParts<'_>,
+    ) {
         self.buffered_sectors -= 1;
-        let command = self.command.as_mut().expect("a command is under way");
-        command.sectors_moved += 1;
-        if command.sectors_moved == parts.requests[command.transfer].sectors {
-            self.command = None;
+        let command = self
+            .active_command
+            .as_mut()
+            .expect("a command is under way");
+        command.moved_sectors += 1;
+        if command.moved_sectors == parts.submitted_requests[command.request_id].sectors {
+            self.active_command = None;
         } else if std::mem::take(&mut command.is_stalled) {
             self.seek_sector(context, parts, Deadline::Interleave);
         }
     }
 
     /// Reports to the controller that the processor has supplied a sector to write.
-    pub fn note_supplied_sector(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>) {
-        let command = self.command.as_mut().expect("a command is under way");
-        command.sectors_moved += 1;
+    pub fn note_supplied_sector(
+        &mut self,
+        context: &SimulationContext<'_>,
+        parts: &mut HardwareParts<'_>,
+    ) {
+        let command = self
+            .active_command
+            .as_mut()
+            .expect("a command is under way");
+        command.moved_sectors += 1;
         // One that waits in the buffer is written when the one before it is.
         if !std::mem::take(&mut command.is_stalled) {
             return;
         }
-        let missed = if command.sectors_passed == 0 {
+        let missed = if command.passed_sectors == 0 {
             Deadline::TransferCommand
         } else {
             Deadline::Interleave
         };
-        let id = command.transfer;
+        let id = command.request_id;
         // A command may be brought its first sector before it is acted on.
-        let marked = Time(parts.requests[id].spans.marked().0);
+        let marked = Time(parts.submitted_requests[id].spans.marked_until().0);
         if marked > context.now() {
-            self.id.schedule(context, marked, Wd1003Event::CommandStart);
+            self.id
+                .schedule_event(context, marked, Wd1003Event::CommandStart);
         } else {
             let now = moment(context.now());
-            let request = &mut parts.requests[id];
+            let request = &mut parts.submitted_requests[id];
             request.book_stage(Stage::BusTransfer, now);
             self.seek_sector(context, parts, missed);
         }
     }
 
     /// Ends a write command after the processor has been informed that its last sector is written.
-    pub fn acknowledge(&mut self) {
-        self.command = None;
+    pub fn acknowledge_interrupt(&mut self) {
+        self.active_command = None;
     }
 
-    fn seek_sector(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, late: Deadline) {
+    fn seek_sector(
+        &mut self,
+        context: &SimulationContext<'_>,
+        parts: &mut HardwareParts<'_>,
+        late: Deadline,
+    ) {
         let now = context.now();
-        let command = self.command.as_mut().expect("a command is under way");
-        let transfer = &mut parts.requests[command.transfer];
-        let drive = &mut parts.drives[self.drives.mechanism_for(transfer)];
-        let sector = transfer.sector + u64::from(command.sectors_passed);
-        let left = transfer.sectors - command.sectors_passed;
+        let command = self
+            .active_command
+            .as_mut()
+            .expect("a command is under way");
+        let transfer = &mut parts.submitted_requests[command.request_id];
+        let drive = &mut parts.drives[self.drives.mechanism_id_for_request(transfer)];
+        let sector = transfer.sector + u64::from(command.passed_sectors);
+        let left = transfer.sectors - command.passed_sectors;
         transfer_and_mark(transfer, drive, now, (sector, left), late);
-        command.pass_times = drive.sector_end_times();
-        command.first_passing = command.sectors_passed;
-        self.id
-            .schedule(context, command.pass_times[0], Wd1003Event::SectorEnd);
+        command.sector_pass_times = drive.sector_end_times();
+        command.first_passing_sector = command.passed_sectors;
+        self.id.schedule_event(
+            context,
+            command.sector_pass_times[0],
+            Wd1003Event::SectorEnd,
+        );
     }
 
-    fn handle_sector(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>) {
+    fn handle_sector(&mut self, context: &SimulationContext<'_>, parts: &mut HardwareParts<'_>) {
         let now = context.now();
-        let command = self.command.as_mut().expect("a command is under way");
-        command.sectors_passed += 1;
-        let transfer = &mut parts.requests[command.transfer];
+        let command = self
+            .active_command
+            .as_mut()
+            .expect("a command is under way");
+        command.passed_sectors += 1;
+        let transfer = &mut parts.submitted_requests[command.request_id];
         mark_media_transfer(
             transfer,
-            &mut parts.drives[self.drives.mechanism_for(transfer)],
+            &mut parts.drives[self.drives.mechanism_id_for_request(transfer)],
             now,
         );
-        let task = self.interrupt.expect("its interrupt is connected");
-        context.sim.wake(task);
+        let task = self.interrupt_handler.expect("its interrupt is connected");
+        context.sim.wake_task(task);
         let goes_on = if transfer.is_write() {
-            command.sectors_moved > command.sectors_passed
+            command.moved_sectors > command.passed_sectors
         } else {
             self.buffered_sectors += 1;
             self.buffered_sectors < self.config.buffer_sectors
         };
-        if command.sectors_passed == transfer.sectors {
+        if command.passed_sectors == transfer.sectors {
             return;
         }
         if goes_on {
-            let next =
-                command.pass_times[(command.sectors_passed - command.first_passing) as usize];
-            self.id.schedule(context, next, Wd1003Event::SectorEnd);
+            let next = command.sector_pass_times
+                [(command.passed_sectors - command.first_passing_sector) as usize];
+            self.id
+                .schedule_event(context, next, Wd1003Event::SectorEnd);
         } else {
             // What follows passes unread until there is room, or unwritten
             // until it is there.
             command.is_stalled = true;
-            parts.drives[self.drives.mechanism_for(transfer)].cut_short(now);
+            parts.drives[self.drives.mechanism_id_for_request(transfer)]
+                .truncate_last_transfer(now);
         }
     }
 }

@@ -8,4 +8,4 @@ mod tests;
 
 pub use driver::HdDriverConfig;
 pub use hardware::{ProcessorAction, Wd1003, Wd1003Config, Wd1003Event};
-pub use specification::Specification;
+pub use specification::Wd1003Specification;

@@ -10,30 +10,30 @@ use diskperf_sim::Time;
 
 /// PC-AT disk controller and its driver.
 #[derive(Clone, Debug)]
-pub struct Specification {
+pub struct Wd1003Specification {
     /// Parameters of the controller.
     pub controller: Wd1003Config,
     /// Processor costs and request order of the driver.
     pub driver: HdDriverConfig,
 }
 
-impl PartSpecification for Specification {
+impl PartSpecification for Wd1003Specification {
     type Driver = HdDriver;
 
-    fn read(reader: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
+    fn read_specification(reader: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
         Self {
             controller: read_controller(reader),
             driver: read_driver(driver),
         }
     }
 
-    fn attach(&self, builder: &mut PartBuilder<'_>) -> HdDriver {
+    fn attach_part(&self, builder: &mut PartBuilder<'_>) -> HdDriver {
         let (config, streams) = (self.controller.clone(), builder.streams);
-        let drives = builder.mechanisms(builder.drives);
+        let drives = builder.mechanisms(builder.drive_indices);
         let controller =
-            builder.add(|id, number| Wd1003::new((id, number), config, drives, streams));
+            builder.add_controller(|id, number| Wd1003::new((id, number), config, drives, streams));
         let driver = HdDriverConfig {
-            order: builder.order,
+            queue_order: builder.queue_order,
             ..self.driver.clone()
         };
         HdDriver::new(driver, controller, builder.drive_count)
@@ -65,7 +65,7 @@ fn read_driver(driver: &DriverSource<'_>) -> HdDriverConfig {
         )
     };
     let config = HdDriverConfig {
-        order: QueueOrder::Scan,
+        queue_order: QueueOrder::CylinderScan,
         strategy_cost: cost("strategy_ms", "processor time to queue a request"),
         start_cost: cost(
             "start_ms",

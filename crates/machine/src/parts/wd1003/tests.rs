@@ -15,21 +15,25 @@ fn config(buffer_sectors: u32) -> Wd1003Config {
 }
 
 fn controller(config: Wd1003Config) -> Rc<Bench<Wd1003>> {
-    let wd1003 = |id, drives| Wd1003::new(id, config, drives, Streams::new(1));
-    Bench::with_controller(vec![drive(0)], wd1003, Bus::new(1_000_000_000, 0.0))
+    let wd1003 = |id, drives| Wd1003::new(id, config, drives, RandomStreams::new(1));
+    Bench::with_controller(vec![bench_drive(0)], wd1003, Bus::new(1_000_000_000, 0.0))
 }
 
 impl Bench<Wd1003> {
     fn submit(&self, id: RequestId) {
-        self.mark(id);
-        self.ask(|controller, context, parts| controller.command(context, parts, id));
+        self.mark_request(id);
+        self.with_controller_parts(|controller, context, parts| {
+            controller.start_command(context, parts, id)
+        });
     }
 
     async fn next_action(&self) -> ProcessorAction {
         loop {
-            match self.ask(|controller, _, parts| controller.requested_action(parts)) {
+            match self
+                .with_controller_parts(|controller, _, parts| controller.requested_action(parts))
+            {
                 Some(action) => return action,
-                None => self.sim.wait("the controller").await,
+                None => self.sim.wait_for_wake_up("the controller").await,
             }
         }
     }
@@ -41,7 +45,7 @@ impl Bench<Wd1003> {
             match self.next_action().await {
                 ProcessorAction::FetchSector { last, .. } => {
                     self.sim.sleep_until(self.now() + time_per_sector).await;
-                    self.ask(|controller, context, parts| {
+                    self.with_controller_parts(|controller, context, parts| {
                         controller.note_fetched_sector(context, parts);
                     });
                     if last {
@@ -50,36 +54,38 @@ impl Bench<Wd1003> {
                 }
                 ProcessorAction::SupplySector { .. } => {
                     self.sim.sleep_until(self.now() + time_per_sector).await;
-                    self.ask(|controller, context, parts| {
+                    self.with_controller_parts(|controller, context, parts| {
                         controller.note_supplied_sector(context, parts);
                     });
                 }
                 ProcessorAction::AcknowledgeWrite { .. } => {
-                    self.ask(|controller, _, _| controller.acknowledge());
+                    self.with_controller_parts(|controller, _, _| {
+                        controller.acknowledge_interrupt()
+                    });
                     break;
                 }
             }
         }
         let now = moment(self.now());
         let mut hardware = self.hardware.borrow_mut();
-        hardware.requests[id].book_stage(Stage::Completion, now);
+        hardware.submitted_requests[id].book_stage(Stage::Completion, now);
         self.now()
     }
 }
 
 /// Half a slot.
 fn half_slot_time() -> Time {
-    Time(slots(1).0 / 2)
+    Time(slots_time(1).0 / 2)
 }
 
 #[test]
 fn a_processor_that_fetches_in_time_reads_at_the_speed_of_the_track() {
     let bench = controller(config(2));
     let on = Rc::clone(&bench);
-    bench.run(async move {
-        let id = on.issue(0, (0, 0, 17, false));
+    bench.run_script(async move {
+        let id = on.issue_request(0, (0, 0, 17, false));
         let ended = on.execute_command(id, half_slot_time()).await;
-        assert_near(ended, slots(17) + half_slot_time(), 2);
+        assert_near(ended, slots_time(17) + half_slot_time(), 2);
     });
 }
 
@@ -87,14 +93,18 @@ fn a_processor_that_fetches_in_time_reads_at_the_speed_of_the_track() {
 fn one_sector_of_buffer_loses_a_revolution_for_each_sector() {
     let bench = controller(config(1));
     let on = Rc::clone(&bench);
-    bench.run(async move {
-        let id = on.issue(0, (0, 0, 4, false));
+    bench.run_script(async move {
+        let id = on.issue_request(0, (0, 0, 4, false));
         let ended = on.execute_command(id, half_slot_time()).await;
         // Each of the three that follow comes round again, a slot later.
-        let exact = slots(4) + period() + period() + period() + half_slot_time();
+        let exact = slots_time(4)
+            + revolution_time()
+            + revolution_time()
+            + revolution_time()
+            + half_slot_time();
         assert_near(ended, exact, 8);
         let missed = Stage::MissedRevolution(diskperf_timeline::Deadline::Interleave);
-        let spans = on.spans(id);
+        let spans = on.list_stage_times(id);
         assert_eq!(
             spans.iter().filter(|(stage, _)| *stage == missed).count(),
             3,
@@ -107,11 +117,11 @@ fn one_sector_of_buffer_loses_a_revolution_for_each_sector() {
 fn a_processor_that_fetches_late_loses_a_revolution_when_the_buffer_is_full() {
     let bench = controller(config(2));
     let on = Rc::clone(&bench);
-    bench.run(async move {
-        let id = on.issue(0, (0, 0, 3, false));
+    bench.run_script(async move {
+        let id = on.issue_request(0, (0, 0, 3, false));
         // Two fill the buffer before the first is fetched: the third passes.
-        let ended = on.execute_command(id, slots(3)).await;
-        assert_near(ended, slots(3) + period() + slots(3), 8);
+        let ended = on.execute_command(id, slots_time(3)).await;
+        assert_near(ended, slots_time(3) + revolution_time() + slots_time(3), 8);
     });
 }
 
@@ -120,13 +130,13 @@ fn a_sector_is_written_when_it_comes_round_after_it_was_brought() {
     for (buffer, revolutions) in [(1, 1), (2, 0)] {
         let bench = controller(config(buffer));
         let on = Rc::clone(&bench);
-        bench.run(async move {
-            let id = on.issue(0, (0, 4, 2, true));
+        bench.run_script(async move {
+            let id = on.issue_request(0, (0, 4, 2, true));
             let ended = on.execute_command(id, half_slot_time()).await;
             // With one sector of buffer the second is brought while its place
             // passes; with two it waits there.
-            let lost: Time = (0..revolutions).map(|_| period()).sum();
-            assert_near(ended, slots(6) + lost, 8);
+            let lost: Time = (0..revolutions).map(|_| revolution_time()).sum();
+            assert_near(ended, slots_time(6) + lost, 8);
         });
     }
 }

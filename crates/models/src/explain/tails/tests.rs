@@ -18,12 +18,12 @@ fn mixed(load: &[&str]) -> ModelPlan {
 fn loaded((drive, size_bytes): (&str, u64), load: &[&str]) -> ModelPlan {
     let all: Vec<String> = (load.iter()).map(|one| (*one).to_owned()).collect();
     let experiment = Experiment {
-        workload: Workload::of(Some("random".to_owned())),
+        workload: Workload::from_suite_name(Some("random".to_owned())),
         targets: vec![drive.to_owned().into()],
-        size: SizeChoice::Bytes(size_bytes),
+        size_choice: SizeChoice::SizeBytes(size_bytes),
         settings: parse_settings(&all).expect("settings"),
-        cache: CacheMode::Direct,
-        repetitions: Some(2),
+        cache_mode: CacheMode::Direct,
+        repetition_count: Some(2),
         ..Experiment::default()
     };
     let plans = plan(&experiment, &crate::files::NoFiles);
@@ -34,7 +34,7 @@ fn loaded((drive, size_bytes): (&str, u64), load: &[&str]) -> ModelPlan {
 fn requests(outcome: &RerunOutcome) -> Vec<&TracedRequest> {
     let trace = outcome.trace.as_ref().expect("it was recorded");
     let mut all: Vec<_> = trace.requests.iter().collect();
-    all.sort_by_key(|one| (one.issued, one.sector, one.completed()));
+    all.sort_by_key(|one| (one.issued_at, one.sector, one.completed_at()));
     all
 }
 
@@ -71,7 +71,7 @@ fn again(plan: &ModelPlan, load: &[&str]) {
     let base = rerun::rerun_programs(plan, &variant, &stop).expect("it runs");
     // Those before it leave the drive as it was.
     assert!(base[0].repetition_index > 0, "{load:?}");
-    let own = plan.suite.jobs().next().expect("a job");
+    let own = plan.suite.iter_jobs().next().expect("a job");
     let job = moments::replay_job(plan, computer, own, &base[0]).expect("its requests");
     let supposed = (computer, WhatIf::default());
     let again = rerun::rerun_in_place((plan, &variant), (&base, 0, &job), supposed, &stop);
@@ -81,8 +81,8 @@ fn again(plan: &ModelPlan, load: &[&str]) {
     assert!(all.len() >= 1000, "{load:?}");
     for (one, other) in all.iter().zip(others) {
         assert_eq!(
-            (one.sector, one.issued),
-            (other.sector, other.issued),
+            (one.sector, one.issued_at),
+            (other.sector, other.issued_at),
             "{load:?}"
         );
         assert_eq!(one.spans, other.spans, "{load:?}");

@@ -3,7 +3,7 @@
 use crate::error::LaboratoryError;
 use crate::files::Files;
 use crate::job_file::log_paths;
-use diskperf_battery::Script;
+use diskperf_battery::IoLog;
 use diskperf_blocktrace::{ReadOptions, TraceReader};
 use diskperf_fio::{Errors, JobDefinition, JobFile};
 use std::collections::BTreeMap;
@@ -17,11 +17,11 @@ use std::path::PathBuf;
 pub(super) fn read_script(
     job: &JobDefinition,
     files: &dyn Files,
-) -> Result<Option<Script>, LaboratoryError> {
+) -> Result<Option<IoLog>, LaboratoryError> {
     let Some(path) = &job.iolog.replayed_path else {
         return Ok(None);
     };
-    let script = open_log(path, files).and_then(|reader| Script::read(job, reader));
+    let script = open_log(path, files).and_then(|reader| IoLog::read_log(job, reader));
     let script = script.map_err(|why| {
         let title = format!("the log {path} cannot be repeated");
         let help = "give an iolog that fio or diskperf wrote by write_iolog=, or a binary trace of blktrace";

@@ -2,7 +2,7 @@
 
 use super::JobStorage;
 use super::areas::FileLayout;
-use diskperf_battery::MadeBy;
+use diskperf_battery::FileMaker;
 use diskperf_fio::plan::FileSize;
 use diskperf_fio::{JobDefinition, JobFile, plan};
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ pub(super) fn list_made_files(
     file: &JobFile,
     places: &[usize],
     existing: &[BTreeMap<String, FileSize>],
-) -> Vec<BTreeMap<String, MadeBy>> {
+) -> Vec<BTreeMap<String, FileMaker>> {
     let jobs = file.jobs.iter().zip(existing);
     let needs: Vec<_> = jobs
         .map(|(job, existing)| list_needed_bytes(job, existing))
@@ -42,8 +42,8 @@ pub(super) fn list_made_files(
             for path in needs[number].keys() {
                 match makers.get(path.as_str()) {
                     Some((maker, _)) if *maker == number => continue,
-                    Some(_) => made[number].insert(path.clone(), MadeBy::OneBesideIt),
-                    None => made[number].insert(path.clone(), MadeBy::AnEarlierOne),
+                    Some(_) => made[number].insert(path.clone(), FileMaker::ConcurrentJob),
+                    None => made[number].insert(path.clone(), FileMaker::EarlierJob),
                 };
             }
         }
@@ -127,10 +127,10 @@ mod tests {
         };
         let existing = list_existing_files(&file, (&ground, &FileLayout::default()));
         let made = list_made_files(&file, &places, &existing);
-        let letter = |made: &BTreeMap<String, MadeBy>| match made.get("x") {
+        let letter = |made: &BTreeMap<String, FileMaker>| match made.get("x") {
             None => 's',
-            Some(MadeBy::AnEarlierOne) => 'e',
-            Some(MadeBy::OneBesideIt) => 'b',
+            Some(FileMaker::EarlierJob) => 'e',
+            Some(FileMaker::ConcurrentJob) => 'b',
         };
         made.iter().map(letter).collect()
     }

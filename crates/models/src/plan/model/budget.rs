@@ -3,7 +3,7 @@
 use super::ModelPlan;
 use crate::error::{LaboratoryError, OverBudget};
 use diskperf_battery::{Program, Suite};
-use diskperf_machine::Budget;
+use diskperf_machine::RunBudget;
 use diskperf_timeline::{Experiment, SizeChoice};
 
 const SETTINGS_NAMED_MAX: usize = 3;
@@ -19,21 +19,23 @@ struct ChangedParameter {
 /// its range may make a system a million times slower. With settings there is therefore one budget
 /// for the whole run, which ends in seconds, plus an amount in proportion to a size that the user
 /// chose.
-pub(super) fn from_experiment(experiment: &Experiment, suite: &Suite) -> Budget {
-    if experiment.no_budget {
-        return Budget::NONE;
+pub(super) fn from_experiment(experiment: &Experiment, suite: &Suite) -> RunBudget {
+    if experiment.has_no_budget {
+        return RunBudget::UNLIMITED;
     }
-    let repetitions = suite.jobs().map(|job| suite.protocol_of(job).repetitions);
+    let repetitions = suite
+        .iter_jobs()
+        .map(|job| suite.protocol_of_job(job).repetition_count);
     let repetitions = repetitions.map(u64::from).sum::<u64>().max(1);
-    let usual = Budget::USUAL.for_repetitions(repetitions);
+    let usual = RunBudget::DEFAULT.for_repetitions(repetitions);
     if experiment.settings.is_empty() {
         return usual;
     }
-    let asked_bytes = match experiment.size {
-        SizeChoice::Auto => 0,
-        SizeChoice::Bytes(bytes) => bytes.saturating_mul(repetitions),
+    let asked_bytes = match experiment.size_choice {
+        SizeChoice::AutomaticSize => 0,
+        SizeChoice::SizeBytes(bytes) => bytes.saturating_mul(repetitions),
     };
-    Budget::with_settings(asked_bytes).min(usual)
+    RunBudget::with_settings(asked_bytes).stricter_of(usual)
 }
 
 impl ModelPlan {
@@ -54,7 +56,7 @@ impl ModelPlan {
         let mut changed = self.list_changed_parameters();
         changed.extend(
             self.suite
-                .jobs()
+                .iter_jobs()
                 .flat_map(|job| list_changed_of_program(&job.program)),
         );
         changed.sort_by(|one, other| other.log_distance().total_cmp(&one.log_distance()));
@@ -90,7 +92,7 @@ impl ModelPlan {
 }
 
 fn list_changed_of_program(program: &Program) -> Vec<ChangedParameter> {
-    let Some(usual) = Program::named(program.name()) else {
+    let Some(usual) = Program::from_name(program.name()) else {
         return Vec::new();
     };
     let usual = usual.parameter_values();

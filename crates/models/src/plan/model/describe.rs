@@ -3,7 +3,7 @@
 use super::super::job_file::{self, JobStorage};
 use super::super::{describe_drives, format_repetitions, format_title, replay};
 use super::ModelPlan;
-use diskperf_battery::{Job, Medium};
+use diskperf_battery::{Medium, SuiteJob};
 use diskperf_catalogue::Component;
 use diskperf_timeline::Workload;
 use diskperf_timeline::units::format_size;
@@ -14,13 +14,13 @@ const CALLS_PER_S_MIN: f64 = 20_000.0;
 
 impl ModelPlan {
     fn estimate_time(&self) -> String {
-        let times = |job: &Job| {
-            let repetitions = self.suite.protocol_of(job).repetitions;
+        let times = |job: &SuiteJob| {
+            let repetitions = self.suite.protocol_of_job(job).repetition_count;
             f64::from(repetitions) * (self.computers.len() * self.drive_count) as f64
         };
         let (mut calls, mut lasting_s) = (0.0, 0.0);
-        for job in self.suite.jobs() {
-            match job.program.lasts() {
+        for job in self.suite.iter_jobs() {
+            match job.program.duration_max() {
                 Some(lasts) => lasting_s += lasts.seconds() * times(job),
                 None => {
                     let call_bytes = job.program.call_bytes().max(1) as f64;
@@ -74,11 +74,11 @@ impl ModelPlan {
         if let Workload::Replay(of) = &self.experiment.workload {
             text += &replay::describe_replay(of);
         }
-        for job in self.suite.jobs().filter(|job| job.name.is_none()) {
+        for job in self.suite.iter_jobs().filter(|job| job.job_name.is_none()) {
             text += &format!(
                 "  {:<44} {}, {}{}\n",
                 format_title(job),
-                format_repetitions(self.suite.protocol_of(job).repetitions),
+                format_repetitions(self.suite.protocol_of_job(job).repetition_count),
                 format_size(self.file_bytes(job)),
                 describe_drives(job)
             );

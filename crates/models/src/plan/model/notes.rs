@@ -4,7 +4,7 @@
 use super::super::area::CACHE_SIZE_FACTOR;
 use super::super::format_title;
 use super::ModelPlan;
-use diskperf_battery::{Job, Medium};
+use diskperf_battery::{Medium, SuiteJob};
 use diskperf_device::disk::device::DiskSpecification;
 use diskperf_fio::{Direction, JobDefinition as Section};
 use diskperf_timeline::units::format_size;
@@ -23,7 +23,7 @@ impl ModelPlan {
     /// Returns the disk, if programs run on a bare disk with firmware.
     fn only_disk(&self) -> Option<&DiskSpecification> {
         let computer = &self.computers[0];
-        let disk = computer.specification.drives[0].disk();
+        let disk = computer.specification.drives[0].disk_specification();
         disk.filter(|_| computer.medium() == Medium::Device)
     }
 
@@ -34,13 +34,13 @@ impl ModelPlan {
         };
         let notes = self
             .suite
-            .jobs()
+            .iter_jobs()
             .filter_map(|job| self.describe_cached_reads(job, disk));
         let notes: Vec<String> = notes.collect();
         self.notes.extend(notes);
     }
 
-    fn describe_cached_reads(&self, job: &Job, disk: &DiskSpecification) -> Option<String> {
+    fn describe_cached_reads(&self, job: &SuiteJob, disk: &DiskSpecification) -> Option<String> {
         let bytes = self.total_read_bytes(job, disk)?;
         let cache_bytes = disk.read_cache_bytes();
         let which = match bytes <= cache_bytes {
@@ -67,7 +67,7 @@ impl ModelPlan {
     /// the next read. That is so for sequential reads, for as few places as the cache has segments,
     /// or for a range within one segment. With more places, each new read takes the segment of
     /// another, however little that holds.
-    fn total_read_bytes(&self, job: &Job, disk: &DiskSpecification) -> Option<u64> {
+    fn total_read_bytes(&self, job: &SuiteJob, disk: &DiskSpecification) -> Option<u64> {
         let reads = match job.program.fio_job() {
             Some(section) => self.reads_of_section(job, section),
             None => self.reads_of_program(job),
@@ -82,7 +82,7 @@ impl ModelPlan {
         kept.then_some(reads.total_bytes)
     }
 
-    fn reads_of_program(&self, job: &Job) -> Option<ProgramReads> {
+    fn reads_of_program(&self, job: &SuiteJob) -> Option<ProgramReads> {
         let program = &job.program;
         let values = program.parameter_values();
         let reads = values.get("write_share").is_none_or(|share| share != "1");
@@ -90,18 +90,23 @@ impl ModelPlan {
         self.repeated_reads(job, range_bytes, program.name() == "sequential")
     }
 
-    fn reads_of_section(&self, job: &Job, section: &Section) -> Option<ProgramReads> {
+    fn reads_of_section(&self, job: &SuiteJob, section: &Section) -> Option<ProgramReads> {
         let access = section.pattern.access;
         let reads = access.includes(Direction::Read);
-        let range_bytes = job.program.range_bytes().filter(|_| reads)?;
+        let range_bytes = job.program.addressed_range_bytes().filter(|_| reads)?;
         self.repeated_reads(job, range_bytes, !access.is_random())
     }
 
     /// Returns the part of a range that a job reads more than once; `None` if there is none.
-    fn repeated_reads(&self, job: &Job, range_bytes: u64, in_turn: bool) -> Option<ProgramReads> {
+    fn repeated_reads(
+        &self,
+        job: &SuiteJob,
+        range_bytes: u64,
+        in_turn: bool,
+    ) -> Option<ProgramReads> {
         let moved_bytes = self.moved_bytes(job);
-        let lasts = job.program.lasts().is_some();
-        let repeated = self.suite.protocol_of(job).repetitions > 1;
+        let lasts = job.program.duration_max().is_some();
+        let repeated = self.suite.protocol_of_job(job).repetition_count > 1;
         (lasts || repeated || moved_bytes > range_bytes).then(|| ProgramReads {
             is_sequential: in_turn,
             range_bytes,
@@ -120,7 +125,7 @@ impl ModelPlan {
         let room_bytes = self.computers[0].free_bytes(0);
         let random = self
             .suite
-            .jobs()
+            .iter_jobs()
             .filter(|job| job.program.name() == "random");
         let notes: Vec<String> = random
             .flat_map(|job| {
@@ -134,7 +139,7 @@ impl ModelPlan {
     }
 
     /// Returns a note if a shingled disk takes all writes of a job into its media cache.
-    fn describe_media_cache(&self, job: &Job, disk: &DiskSpecification) -> Option<String> {
+    fn describe_media_cache(&self, job: &SuiteJob, disk: &DiskSpecification) -> Option<String> {
         let shingled = disk.shingled.as_ref()?;
         let share: f64 = job
             .program
@@ -151,7 +156,7 @@ impl ModelPlan {
             .saturating_mul(disk.medium_sector_bytes());
         let fits = writes <= u64::from(shingled.map_extents_max)
             && writes.saturating_mul(call_bytes) <= cache_bytes;
-        (writes > 0 && fits && job.program.lasts().is_none()).then(|| {
+        (writes > 0 && fits && job.program.duration_max().is_none()).then(|| {
             format!(
                 "{}: all its writes, {writes} extents in each repetition, fit into the disk's media cache ({}, {} extents); a larger --size fills the cache and shows how the disk cleans bands",
                 format_title(job),
@@ -162,7 +167,7 @@ impl ModelPlan {
     }
 }
 
-fn area_bytes_of_job(job: &Job) -> Option<u64> {
+fn area_bytes_of_job(job: &SuiteJob) -> Option<u64> {
     job.program
         .parameter_values()
         .get("area_bytes")?
@@ -170,7 +175,7 @@ fn area_bytes_of_job(job: &Job) -> Option<u64> {
         .ok()
 }
 
-fn describe_reach(job: &Job, room_bytes: u64) -> Option<String> {
+fn describe_reach(job: &SuiteJob, room_bytes: u64) -> Option<String> {
     let area_bytes = area_bytes_of_job(job)?;
     (area_bytes < room_bytes / SHORT_STROKE_SHARE).then(|| {
         format!(

@@ -3,15 +3,15 @@
 use super::super::{NO_EMPTY_DEVICE_MESSAGE, remove_steps};
 use super::ModelPlan;
 use crate::error::LaboratoryError;
-use diskperf_battery::suite::Needs;
-use diskperf_battery::{Job, Medium};
+use diskperf_battery::suite::TargetNeeds;
+use diskperf_battery::{Medium, SuiteJob};
 use diskperf_timeline::CacheMode;
 
 impl ModelPlan {
-    fn find_obstacle(&self, job: &Job) -> Option<String> {
-        let direct = job.program.cache_mode(self.experiment.cache) == CacheMode::Direct;
+    fn find_obstacle(&self, job: &SuiteJob) -> Option<String> {
+        let direct = job.program.cache_mode_for(self.experiment.cache_mode) == CacheMode::Direct;
         let medium = self.computers[0].medium();
-        if self.computers[0].is_v7() && job.program.renames() {
+        if self.computers[0].is_v7() && job.program.renames_files() {
             return Some(
                 "it renames files, and Xenix has no rename(2); --set program.phases=create+stat+unlink does without"
                     .to_owned(),
@@ -20,22 +20,22 @@ impl ModelPlan {
         if self.computers[0].is_minix() {
             return self.find_minix_obstacle(job);
         }
-        if job.program.is_of_block_null() {
+        if job.program.reads_block_null() {
             return Some(NO_EMPTY_DEVICE_MESSAGE.to_owned());
         }
         if medium == Medium::Device {
             return self.find_raw_obstacle(job);
         }
-        match job.needs(medium) {
-            Needs::OtherMedium => Some(format!(
+        match job.target_needs(medium) {
+            TargetNeeds::MediumOfOtherKind => Some(format!(
                 "it reads a device, and the programs on {} have its file systems; --set filesystem=none gives them the drives by themselves",
                 self.target
             )),
-            Needs::OtherFilesystem if !self.has_other_volume => {
+            TargetNeeds::SecondFilesystem if !self.has_other_volume => {
                 Some(self.describe_missing_volume("the file system of another drive"))
             }
-            Needs::Nothing | Needs::Writing | Needs::OtherFilesystem => (direct
-                && job.program.touches_target())
+            TargetNeeds::NoSpecialTarget | TargetNeeds::WritableTarget | TargetNeeds::SecondFilesystem => (direct
+                && job.program.accesses_target())
             .then(|| {
                 let kernel = if self.computers[0].is_v7() {
                     "Xenix"
@@ -49,17 +49,18 @@ impl ModelPlan {
         }
     }
 
-    fn find_minix_obstacle(&self, job: &Job) -> Option<String> {
+    fn find_minix_obstacle(&self, job: &SuiteJob) -> Option<String> {
         let program = &job.program;
         let files = self.computers[0].medium() == Medium::Directory;
-        let direct = program.cache_mode(self.experiment.cache) == CacheMode::Direct;
-        let only_on =
-            |medium: Medium| program.is_of(medium) && !program.is_of(other_medium(medium));
-        if !program.is_of_minix() {
+        let direct = program.cache_mode_for(self.experiment.cache_mode) == CacheMode::Direct;
+        let only_on = |medium: Medium| {
+            program.supports_medium(medium) && !program.supports_medium(other_medium(medium))
+        };
+        if !program.supports_minix() {
             Some("Minix has no /dev/zero, and no O_DIRECT".to_owned())
-        } else if !program.touches_target() || program.names_its_device() {
+        } else if !program.accesses_target() || program.opens_device_by_name() {
             None
-        } else if program.needs_other() && !self.has_other_volume {
+        } else if program.needs_second_target() && !self.has_other_volume {
             Some(self.describe_missing_volume("the file system of another drive"))
         } else if only_on(Medium::Device) && files {
             Some(
@@ -75,15 +76,15 @@ impl ModelPlan {
         }
     }
 
-    fn find_raw_obstacle(&self, job: &Job) -> Option<String> {
-        let raw = job.program.cache_mode(self.experiment.cache) == CacheMode::Direct;
-        match job.needs(Medium::Device) {
-            Needs::OtherMedium => Some(format!(
+    fn find_raw_obstacle(&self, job: &SuiteJob) -> Option<String> {
+        let raw = job.program.cache_mode_for(self.experiment.cache_mode) == CacheMode::Direct;
+        match job.target_needs(Medium::Device) {
+            TargetNeeds::MediumOfOtherKind => Some(format!(
                 "it works on files, and {} has no file system that is modelled",
                 self.target
             )),
-            Needs::OtherFilesystem if !self.has_other_volume => Some(self.describe_missing_volume("another partition")),
-            Needs::Nothing | Needs::Writing | Needs::OtherFilesystem => (!raw && job.program.touches_target()).then(|| {
+            TargetNeeds::SecondFilesystem if !self.has_other_volume => Some(self.describe_missing_volume("another partition")),
+            TargetNeeds::NoSpecialTarget | TargetNeeds::WritableTarget | TargetNeeds::SecondFilesystem => (!raw && job.program.accesses_target()).then(|| {
                 "it reads or writes a drive through the buffer cache, which is not modelled; --direct goes past it"
                     .to_owned()
             }),
@@ -97,7 +98,7 @@ impl ModelPlan {
 
     pub(super) fn remove_impossible_jobs(&mut self) -> Result<(), LaboratoryError> {
         let (name, steps) = (self.suite.name.clone(), self.suite.steps.clone());
-        let obstacle = |job: &Job| self.find_obstacle(job);
+        let obstacle = |job: &SuiteJob| self.find_obstacle(job);
         let (kept, left_out) = remove_steps((&name, &self.target), steps, obstacle)?;
         self.suite.steps = kept;
         self.notes.extend(left_out);

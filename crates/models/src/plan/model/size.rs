@@ -4,7 +4,7 @@ use super::super::{area, format_title, total_file_bytes};
 use super::ModelPlan;
 use crate::error::LaboratoryError;
 use crate::model::computer::ModelComputer;
-use diskperf_battery::{Job, Medium};
+use diskperf_battery::{Medium, SuiteJob};
 use diskperf_blocktrace::transform::SectorRounding;
 use diskperf_timeline::units::{MIB, format_size};
 use diskperf_timeline::{CacheMode, Experiment, Workload};
@@ -32,12 +32,14 @@ pub(super) fn default_file_bytes(computer: &ModelComputer) -> u64 {
 
 impl ModelPlan {
     /// Returns the size of a job in bytes: the requested size, in whole calls.
-    pub fn file_bytes(&self, job: &Job) -> u64 {
-        if let Some(size_bytes) = job.own_bytes() {
+    pub fn file_bytes(&self, job: &SuiteJob) -> u64 {
+        if let Some(size_bytes) = job.own_size_bytes() {
             return size_bytes;
         }
         let call_bytes = job.program.call_bytes();
-        if let (Some(halved), Some(usual_bytes)) = (self.size_halvings, job.program.usual_bytes()) {
+        if let (Some(halved), Some(usual_bytes)) =
+            (self.size_halvings, job.program.default_size_bytes())
+        {
             return usual_bytes >> halved;
         }
         if self.rounds_to_calls || self.size_bytes == default_file_bytes(&self.computers[0]) {
@@ -53,9 +55,9 @@ impl ModelPlan {
     }
 
     /// Returns the bytes that all workers of a job transfer.
-    pub fn moved_bytes(&self, job: &Job) -> u64 {
+    pub fn moved_bytes(&self, job: &SuiteJob) -> u64 {
         self.file_bytes(job)
-            .saturating_mul(job.program.workers().into())
+            .saturating_mul(job.program.worker_count().into())
     }
 
     /// Reduces the size of every program to the given fraction, in whole calls.
@@ -63,10 +65,14 @@ impl ModelPlan {
         if part == 1 {
             return;
         }
-        let sizes: Vec<u64> = self.suite.jobs().map(|job| self.file_bytes(job)).collect();
+        let sizes: Vec<u64> = self
+            .suite
+            .iter_jobs()
+            .map(|job| self.file_bytes(job))
+            .collect();
         // What moves its area so many times makes the drive what the others measure.
-        let jobs = self.suite.jobs_mut().zip(sizes);
-        for (job, size_bytes) in jobs.filter(|(job, _)| job.area_times.is_none()) {
+        let jobs = self.suite.iter_jobs_mut().zip(sizes);
+        for (job, size_bytes) in jobs.filter(|(job, _)| job.area_pass_count.is_none()) {
             let call_bytes = job.program.call_bytes();
             let bytes = (size_bytes / part).max(call_bytes) / call_bytes * call_bytes;
             job.size_bytes = Some(bytes);
@@ -76,8 +82,8 @@ impl ModelPlan {
     /// Halves the sizes until the files fit on every drive, since a partition may be smaller than
     /// the default sizes. Programs' own default sizes are halved first.
     pub fn shrink_to_room(&mut self) {
-        let mut programs = self.suite.programs();
-        let usual = programs.any(|program| program.usual_bytes().is_some());
+        let mut programs = self.suite.iter_programs();
+        let usual = programs.any(|program| program.default_size_bytes().is_some());
         let mut shrunk = false;
         if usual {
             while self.size_halvings < Some(HALVINGS_MAX) && self.check_sizes().is_err() {
@@ -92,7 +98,11 @@ impl ModelPlan {
         if !shrunk {
             return;
         }
-        let mut sizes: Vec<u64> = self.suite.jobs().map(|job| self.file_bytes(job)).collect();
+        let mut sizes: Vec<u64> = self
+            .suite
+            .iter_jobs()
+            .map(|job| self.file_bytes(job))
+            .collect();
         sizes.sort_unstable();
         sizes.dedup();
         let sizes: Vec<String> = sizes.into_iter().map(format_size).collect();
@@ -107,23 +117,23 @@ impl ModelPlan {
     /// system as well.
     pub fn check_sector_multiples(&self) -> Result<(), LaboratoryError> {
         let computer = &self.computers[0];
-        let unit_bytes = |job: &Job| {
+        let unit_bytes = |job: &SuiteJob| {
             let program = &job.program;
-            let direct = program.cache_mode(self.experiment.cache) == CacheMode::Direct;
+            let direct = program.cache_mode_for(self.experiment.cache_mode) == CacheMode::Direct;
             let moves_sectors = match computer.medium() {
                 Medium::Directory if !computer.is_minix() => return program.dump_unit_bytes(),
-                Medium::Directory => program.names_its_device() && direct,
-                Medium::Device | Medium::File => program.touches_target(),
+                Medium::Directory => program.opens_device_by_name() && direct,
+                Medium::Device | Medium::File => program.accesses_target(),
             };
             moves_sectors.then(|| program.unit_bytes(self.file_bytes(job)))
         };
         let sector_bytes = u64::from(
             computer.specification.volumes[0]
                 .partition
-                .label
+                .disk_label
                 .sector_bytes,
         );
-        for job in self.suite.jobs() {
+        for job in self.suite.iter_jobs() {
             let Some(unit) = unit_bytes(job) else {
                 continue;
             };
@@ -163,18 +173,18 @@ impl ModelPlan {
                 "add --round-to-sectors={sector_bytes}, which makes whole sectors of them, or replay it on {SMALLER_SECTORS_REMEDY}"
             ),
             Workload::JobFile(_) => format!("give another bs, or {SMALLER_SECTORS_REMEDY}"),
-            Workload::Usual | Workload::Named(_) | Workload::Steps { .. } => {
+            Workload::DefaultSuite | Workload::NamedSuite(_) | Workload::Steps { .. } => {
                 "give another program.call_bytes, or another drive.sector_bytes".to_owned()
             }
         }
     }
 
     pub(super) fn check_sizes(&self) -> Result<(), LaboratoryError> {
-        for job in self.suite.jobs() {
-            job.program.check(self.file_bytes(job))?;
+        for job in self.suite.iter_jobs() {
+            job.program.check_parameters(self.file_bytes(job))?;
         }
         let medium = self.computers[0].medium();
-        let needed = total_file_bytes(self.suite.jobs(), medium, |job| {
+        let needed = total_file_bytes(self.suite.iter_jobs(), medium, |job| {
             job.program.files_without_images(self.file_bytes(job))
         });
         for computer in &self.computers {

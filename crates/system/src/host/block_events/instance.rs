@@ -2,7 +2,7 @@
 
 use super::BlockEventsError;
 use super::stream::open_raw_buffer;
-use crate::host::processes::{is_running, this_process};
+use crate::host::processes::{is_process_running, this_process_identity};
 use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use std::ffi::{OsStr, OsString};
@@ -16,7 +16,7 @@ use std::time::Duration;
 pub(super) const DEFAULT_INSTANCES_PATH: &str = "/sys/kernel/tracing/instances";
 
 /// Size of one read from a tracefs description file; larger than any description.
-const READ_BYTES: usize = 64 << 10;
+const READ_BUFFER_BYTES: usize = 64 << 10;
 
 /// Prefix of the names of diskperf's instances. The process id, its start time and a counter
 /// follow.
@@ -25,11 +25,11 @@ const INSTANCE_NAME_PREFIX: &str = "diskperf-";
 /// Private mount of tracefs, attached to no directory and reachable only through its descriptor.
 #[derive(Debug)]
 pub(super) struct Tracefs {
-    mount: OwnedFd,
+    tracefs_mount: OwnedFd,
 }
 
 impl Tracefs {
-    pub(super) fn open() -> io::Result<Self> {
+    pub(super) fn open_tracefs() -> io::Result<Self> {
         let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
         fsconfig_create(&context)?;
         let mount = fsmount(
@@ -39,26 +39,28 @@ impl Tracefs {
                 | MountAttrFlags::MOUNT_ATTR_NODEV
                 | MountAttrFlags::MOUNT_ATTR_NOEXEC,
         )?;
-        Ok(Self { mount })
+        Ok(Self {
+            tracefs_mount: mount,
+        })
     }
 
-    fn instances(&self) -> PathBuf {
+    fn instances_path(&self) -> PathBuf {
         PathBuf::from(format!(
             "/proc/self/fd/{}/instances",
-            self.mount.as_raw_fd()
+            self.tracefs_mount.as_raw_fd()
         ))
     }
 
     /// Creates an instance that records nothing yet.
-    pub(super) fn make_instance(self) -> Result<Instance, BlockEventsError> {
-        let owner = this_process().replace(' ', "-");
+    pub(super) fn make_instance(self) -> Result<TracefsInstance, BlockEventsError> {
+        let owner = this_process_identity().replace(' ', "-");
         let mut number = 1;
         loop {
             let name = format!("{INSTANCE_NAME_PREFIX}{owner}-{number}");
-            let path = self.instances().join(&name);
+            let path = self.instances_path().join(&name);
             match std::fs::create_dir(&path) {
                 Ok(()) => {
-                    return Ok(Instance {
+                    return Ok(TracefsInstance {
                         path,
                         name,
                         _tracefs: self,
@@ -73,20 +75,20 @@ impl Tracefs {
 
     /// Returns the names of diskperf's instances whose owners no longer run.
     pub(super) fn abandoned_names(&self) -> Vec<OsString> {
-        let Ok(entries) = std::fs::read_dir(self.instances()) else {
+        let Ok(entries) = std::fs::read_dir(self.instances_path()) else {
             return Vec::new();
         };
         let names = entries.flatten().map(|entry| entry.file_name());
         let is_abandoned = |name: &OsString| {
             let owner = name.to_str().and_then(parse_owner);
-            owner.is_some_and(|owner| !is_running(&owner))
+            owner.is_some_and(|owner| !is_process_running(&owner))
         };
         names.filter(is_abandoned).collect()
     }
 
     /// Removes an abandoned instance by name. An instance that has already gone is no error.
-    pub(super) fn remove(&self, name: &OsStr) -> io::Result<()> {
-        match remove_directory(&self.instances().join(name)) {
+    pub(super) fn remove_instance(&self, name: &OsStr) -> io::Result<()> {
+        match remove_directory(&self.instances_path().join(name)) {
             // Another one was faster, or is just removing it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) if error.raw_os_error() == Some(Errno::NODEV.raw_os_error()) => Ok(()),
@@ -95,7 +97,7 @@ impl Tracefs {
     }
 }
 
-/// Returns the owner in the name of a tracefs instance, in the form of [`this_process`]; `None` for
+/// Returns the owner in the name of a tracefs instance, in the form of [`this_process_identity`]; `None` for
 /// instances of other programs.
 fn parse_owner(name: &str) -> Option<String> {
     let mut parts = name.strip_prefix(INSTANCE_NAME_PREFIX)?.split('-');
@@ -126,7 +128,7 @@ fn remove_directory(path: &Path) -> io::Result<()> {
 }
 
 fn tracefs_error(file: &str, source: io::Error) -> BlockEventsError {
-    BlockEventsError::Tracefs {
+    BlockEventsError::TracefsAccess {
         file: file.to_owned(),
         source,
     }
@@ -134,7 +136,7 @@ fn tracefs_error(file: &str, source: io::Error) -> BlockEventsError {
 
 /// Tracefs instance that is removed when dropped.
 #[derive(Debug)]
-pub(super) struct Instance {
+pub(super) struct TracefsInstance {
     path: PathBuf,
     name: String,
     /// Tracefs mount that the instance's path leads through.
@@ -142,7 +144,7 @@ pub(super) struct Instance {
     is_removed: bool,
 }
 
-impl Instance {
+impl TracefsInstance {
     pub(super) fn tracefs_error(&self, file: &str, source: io::Error) -> BlockEventsError {
         tracefs_error(
             &format!("{DEFAULT_INSTANCES_PATH}/{}/{file}", self.name),
@@ -157,7 +159,7 @@ impl Instance {
     }
 
     /// Removes the instance and reports errors, unlike a drop.
-    pub(super) fn remove(mut self) -> Result<(), BlockEventsError> {
+    pub(super) fn remove_instance(mut self) -> Result<(), BlockEventsError> {
         self.is_removed = true;
         self.try_remove().map_err(|source| {
             tracefs_error(&format!("{DEFAULT_INSTANCES_PATH}/{}", self.name), source)
@@ -165,26 +167,26 @@ impl Instance {
     }
 
     fn try_remove(&self) -> io::Result<()> {
-        let _ = self.write("tracing_on", "0");
+        let _ = self.write_file("tracing_on", "0");
         remove_directory(&self.path)
     }
 
-    pub(super) fn write(&self, file: &str, text: &str) -> Result<(), BlockEventsError> {
+    pub(super) fn write_file(&self, file: &str, text: &str) -> Result<(), BlockEventsError> {
         // Emptying the buffer is opening it so, even without a text.
         std::fs::write(self.path.join(file), text)
             .map_err(|source| self.tracefs_error(file, source))
     }
 
-    pub(super) fn read(&self, file: &str) -> Result<Vec<u8>, BlockEventsError> {
+    pub(super) fn read_file(&self, file: &str) -> Result<Vec<u8>, BlockEventsError> {
         std::fs::read(self.path.join(file)).map_err(|source| self.tracefs_error(file, source))
     }
 
     /// Reads a text file of the instance in large pieces. The kernel ends the page description with
     /// the first read, however short that is.
-    pub(super) fn read_text(&self, file: &str) -> Result<String, BlockEventsError> {
+    pub(super) fn read_text_file(&self, file: &str) -> Result<String, BlockEventsError> {
         let read = || -> io::Result<String> {
             let mut opened = File::open(self.path.join(file))?;
-            let (mut text, mut piece) = (Vec::new(), vec![0; READ_BYTES]);
+            let (mut text, mut piece) = (Vec::new(), vec![0; READ_BUFFER_BYTES]);
             loop {
                 match opened.read(&mut piece)? {
                     0 => return Ok(String::from_utf8_lossy(&text).into_owned()),
@@ -195,8 +197,7 @@ impl Instance {
         read().map_err(|source| self.tracefs_error(file, source))
     }
 
-    /// Opens the raw event buffer of each processor.
-    pub(super) fn raw_buffers(&self) -> Result<Vec<OwnedFd>, BlockEventsError> {
+    pub(super) fn open_raw_buffers(&self) -> Result<Vec<OwnedFd>, BlockEventsError> {
         let all = std::fs::read_dir(self.path.join("per_cpu"))
             .map_err(|source| self.tracefs_error("per_cpu", source))?;
         let mut buffers = Vec::new();
@@ -211,13 +212,13 @@ impl Instance {
     }
 
     /// Enables an event for records that match the filter.
-    pub(super) fn enable(&self, event: &str, filter: &str) -> Result<(), BlockEventsError> {
-        self.write(&format!("events/{event}/filter"), filter)?;
-        self.write(&format!("events/{event}/enable"), "1")
+    pub(super) fn enable_event(&self, event: &str, filter: &str) -> Result<(), BlockEventsError> {
+        self.write_file(&format!("events/{event}/filter"), filter)?;
+        self.write_file(&format!("events/{event}/enable"), "1")
     }
 
     /// Returns the number of events that were overwritten or dropped for lack of buffer space.
-    pub(super) fn lost_events(&self) -> Result<u64, BlockEventsError> {
+    pub(super) fn lost_event_count(&self) -> Result<u64, BlockEventsError> {
         let all = std::fs::read_dir(self.path.join("per_cpu"))
             .map_err(|source| self.tracefs_error("per_cpu", source))?;
         let mut lost = 0;
@@ -225,7 +226,7 @@ impl Instance {
             let processor = processor.map_err(|source| self.tracefs_error("per_cpu", source))?;
             let file = format!("per_cpu/{}/stats", processor.file_name().to_string_lossy());
             // The kernel makes the text anew for each call: pieces of it would not fit.
-            let text = self.read_text(&file)?;
+            let text = self.read_text_file(&file)?;
             let counted = parse_lost_events(&text).ok_or_else(|| {
                 let text = format!("`{text}` lacks the count of lost events");
                 self.tracefs_error(&file, io::Error::new(io::ErrorKind::InvalidData, text))
@@ -245,7 +246,7 @@ fn parse_lost_events(stats: &str) -> Option<u64> {
     Some(count("overrun")? + count("commit overrun")? + count("dropped events")?)
 }
 
-impl Drop for Instance {
+impl Drop for TracefsInstance {
     fn drop(&mut self) {
         if !self.is_removed {
             // Nobody is left to report to; `diskperf clean` finds what stays.

@@ -10,16 +10,15 @@
 use super::requests::SECTOR_BYTES;
 use crate::host::device::DeviceNumber;
 use diskperf_timeline::Nanoseconds;
-use diskperf_timeline::block::{Operation, Scheduled, Switch};
+use diskperf_timeline::block::{Operation, SchedulingState, ThreadSwitch};
 use std::io;
 
 /// Parsed line of a tracefs trace.
 #[derive(Debug, PartialEq)]
-pub(super) enum Line {
-    /// Block-layer event of a device.
-    Block(BlockEvent),
+pub(super) enum TraceLine {
+    BlockLayerEvent(BlockEvent),
     /// Scheduler switch: a recorded thread lost its processor, another one got it, or both.
-    Switches([Option<Switch>; 2]),
+    ThreadSwitches([Option<ThreadSwitch>; 2]),
     /// Charge of processor time to a recorded thread.
     CpuCharge(CpuCharge),
 }
@@ -27,42 +26,41 @@ pub(super) enum Line {
 /// Processor time that a thread was charged for, ending at the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CpuCharge {
-    pub(super) at: Nanoseconds,
-    pub(super) thread: u32,
-    pub(super) charged: Nanoseconds,
+    pub(super) time: Nanoseconds,
+    pub(super) thread_id: u32,
+    pub(super) cpu_time: Nanoseconds,
 }
 
 /// State of a bio or request after a block event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BioStep {
     /// Bio that entered the block layer.
-    Queued,
-    /// Request that was issued to the device.
-    Issued,
+    BioQueued,
+    RequestIssued,
     /// Request that returned to the queue without completing.
-    Requeued,
+    RequestRequeued,
     /// Request that completed, entirely or in part.
-    Completed,
+    RequestCompleted,
 }
 
 /// Event of the block layer about one bio or request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BlockEvent {
-    pub(super) at: Nanoseconds,
+    pub(super) time: Nanoseconds,
     pub(super) step: BioStep,
     pub(super) device: DeviceNumber,
     pub(super) operation: Operation,
     pub(super) sector: u64,
     /// Length in sectors of 512 bytes; 0 if no data moves.
-    pub(super) sectors: u64,
+    pub(super) sector_count: u64,
 }
 
 /// Columns of the task's name and the hyphen that follows it.
-const TASK_COLUMNS: usize = 17;
+const TASK_NAME_COLUMNS: usize = 17;
 
 /// Parses one line of a trace; `None` for a comment or an event of no interest. `thread_name` is the
 /// common name of the recorded threads.
-pub(super) fn parse(line: &[u8], thread_name: &str) -> io::Result<Option<Line>> {
+pub(super) fn parse_line(line: &[u8], thread_name: &str) -> io::Result<Option<TraceLine>> {
     if line.is_empty() || line.starts_with(b"#") {
         return Ok(None);
     }
@@ -71,7 +69,7 @@ pub(super) fn parse(line: &[u8], thread_name: &str) -> io::Result<Option<Line>> 
         let text = format!("unexpected trace line `{line}`");
         io::Error::new(io::ErrorKind::InvalidData, text)
     };
-    let rest = String::from_utf8_lossy(line.get(TASK_COLUMNS..).ok_or_else(broken)?);
+    let rest = String::from_utf8_lossy(line.get(TASK_NAME_COLUMNS..).ok_or_else(broken)?);
     // Number, processor, flags, and the time with a colon behind it.
     let mut rest: &str = &rest;
     let mut word = || -> Option<&str> {
@@ -93,30 +91,30 @@ pub(super) fn parse(line: &[u8], thread_name: &str) -> io::Result<Option<Line>> 
         return Err(broken());
     };
     let step = match event {
-        "block_bio_queue" => BioStep::Queued,
-        "block_rq_issue" => BioStep::Issued,
-        "block_rq_requeue" => BioStep::Requeued,
-        "block_rq_complete" => BioStep::Completed,
+        "block_bio_queue" => BioStep::BioQueued,
+        "block_rq_issue" => BioStep::RequestIssued,
+        "block_rq_requeue" => BioStep::RequestRequeued,
+        "block_rq_complete" => BioStep::RequestCompleted,
         "sched_switch" => {
-            return Ok(Some(Line::Switches(parse_switches(
+            return Ok(Some(TraceLine::ThreadSwitches(parse_switches(
                 at,
                 fields,
                 thread_name,
             ))));
         }
         "sched_waking" => {
-            return Ok(Some(Line::Switches([
+            return Ok(Some(TraceLine::ThreadSwitches([
                 parse_wake_up(at, fields, thread_name),
                 None,
             ])));
         }
         "sched_stat_runtime" => {
-            return Ok(parse_cpu_charge(at, fields, thread_name).map(Line::CpuCharge));
+            return Ok(parse_cpu_charge(at, fields, thread_name).map(TraceLine::CpuCharge));
         }
         _ => return Ok(None),
     };
     let event = parse_block_event(at, step, fields).ok_or_else(broken)?;
-    Ok(Some(Line::Block(event)))
+    Ok(Some(TraceLine::BlockLayerEvent(event)))
 }
 
 /// Parses a time such as `69938.051718` (seconds and microseconds).
@@ -144,7 +142,7 @@ fn parse_block_event(at: Nanoseconds, step: BioStep, fields: &str) -> Option<Blo
         sector.checked_add(sectors)?.checked_mul(SECTOR_BYTES)?;
     }
     Some(BlockEvent {
-        at,
+        time: at,
         step,
         device: DeviceNumber {
             major: major.parse().ok()?,
@@ -153,7 +151,7 @@ fn parse_block_event(at: Nanoseconds, step: BioStep, fields: &str) -> Option<Blo
         operation,
         // Of what moves no data, it is nowhere.
         sector: if sectors == 0 { 0 } else { sector },
-        sectors,
+        sector_count: sectors,
     })
 }
 
@@ -178,33 +176,41 @@ fn parse_operation(letters: &str) -> Operation {
 
 /// Parses a switch event: `prev_comm=a prev_pid=7 prev_prio=120 prev_state=D ==> next_comm=b
 /// next_pid=8 next_prio=120`.
-fn parse_switches(at: Nanoseconds, fields: &str, thread_name: &str) -> [Option<Switch>; 2] {
+fn parse_switches(at: Nanoseconds, fields: &str, thread_name: &str) -> [Option<ThreadSwitch>; 2] {
     let left = || {
         let rest = fields.strip_prefix(&format!("prev_comm={thread_name} prev_pid="))?;
         let thread = rest.split(' ').next()?.parse().ok()?;
         let state = rest.split(" prev_state=").nth(1)?;
         let to = match state.starts_with('R') {
-            true => Scheduled::Preempted,
-            false => Scheduled::Waiting,
+            true => SchedulingState::Preempted,
+            false => SchedulingState::Waiting,
         };
-        Some(Switch { at, thread, to })
+        Some(ThreadSwitch {
+            switch_time: at,
+            thread_id: thread,
+            new_state: to,
+        })
     };
     let came = || {
         let (_, rest) = fields.split_once(&format!(" ==> next_comm={thread_name} next_pid="))?;
         let thread = rest.split(' ').next()?.parse().ok()?;
-        let to = Scheduled::Running;
-        Some(Switch { at, thread, to })
+        let to = SchedulingState::Running;
+        Some(ThreadSwitch {
+            switch_time: at,
+            thread_id: thread,
+            new_state: to,
+        })
     };
     [left(), came()]
 }
 
 /// Parses a wake-up event: `comm=a pid=7 prio=120 target_cpu=001`.
-fn parse_wake_up(at: Nanoseconds, fields: &str, thread_name: &str) -> Option<Switch> {
+fn parse_wake_up(at: Nanoseconds, fields: &str, thread_name: &str) -> Option<ThreadSwitch> {
     let rest = fields.strip_prefix(&format!("comm={thread_name} pid="))?;
-    Some(Switch {
-        at,
-        thread: rest.split(' ').next()?.parse().ok()?,
-        to: Scheduled::Woken,
+    Some(ThreadSwitch {
+        switch_time: at,
+        thread_id: rest.split(' ').next()?.parse().ok()?,
+        new_state: SchedulingState::Woken,
     })
 }
 
@@ -214,9 +220,9 @@ fn parse_cpu_charge(at: Nanoseconds, fields: &str, thread_name: &str) -> Option<
     let rest = fields.strip_prefix(&format!("comm={thread_name} pid="))?;
     let (thread, rest) = rest.split_once(" runtime=")?;
     Some(CpuCharge {
-        at,
-        thread: thread.parse().ok()?,
-        charged: Nanoseconds(rest.split(' ').next()?.parse().ok()?),
+        time: at,
+        thread_id: thread.parse().ok()?,
+        cpu_time: Nanoseconds(rest.split(' ').next()?.parse().ok()?),
     })
 }
 

@@ -4,22 +4,22 @@
 
 /// Layout of a ring-buffer page: the positions of its fields, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct PageLayout {
-    commit: Field,
-    data: Field,
+pub(super) struct RingBufferPageLayout {
+    commit_field: RecordField,
+    data_field: RecordField,
 }
 
 /// Position and size of a field within a binary record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Field {
-    pub(super) offset: usize,
+pub(super) struct RecordField {
+    pub(super) offset_bytes: usize,
     pub(super) size_bytes: usize,
 }
 
-impl Field {
+impl RecordField {
     /// Returns the field with a given name from a kernel description: `field:dev_t dev; offset:8;
     /// size:4; signed:0;`.
-    pub(super) fn find(name: &str, description: &str) -> Option<Self> {
+    pub(super) fn parse_field(name: &str, description: &str) -> Option<Self> {
         let line = description.lines().find(|line| {
             let declared = line.trim_start().strip_prefix("field:");
             let declared = declared.and_then(|rest| rest.split(';').next());
@@ -37,14 +37,14 @@ impl Field {
         let (offset, bytes) = (number("offset:")?, number("size:")?);
         // No description of a kernel has more, and sums stay small.
         (offset < 1 << 20 && bytes < 1 << 20).then_some(Self {
-            offset,
+            offset_bytes: offset,
             size_bytes: bytes,
         })
     }
 
     /// Reads the field as an unsigned number of up to 8 bytes.
-    pub(super) fn read_number(self, record: &[u8]) -> Option<u64> {
-        let bytes = self.slice(record)?;
+    pub(super) fn read_unsigned(self, record: &[u8]) -> Option<u64> {
+        let bytes = self.bytes_of_field(record)?;
         let mut whole = [0; 8];
         let place = match cfg!(target_endian = "big") {
             true => whole.len().checked_sub(bytes.len())?,
@@ -56,8 +56,8 @@ impl Field {
         Some(u64::from_ne_bytes(whole))
     }
 
-    pub(super) fn slice(self, record: &[u8]) -> Option<&[u8]> {
-        record.get(self.offset..self.offset + self.size_bytes)
+    pub(super) fn bytes_of_field(self, record: &[u8]) -> Option<&[u8]> {
+        record.get(self.offset_bytes..self.offset_bytes + self.size_bytes)
     }
 }
 
@@ -75,18 +75,17 @@ const TIME_DELTA_BITS: u32 = 27;
 /// only 59 bits.
 const PAGE_TIME_MASK: u64 = 0xf8 << 56;
 
-impl PageLayout {
+impl RingBufferPageLayout {
     /// Parses the layout of pages from the text of `events/header_page`.
-    pub(super) fn parse(description: &str) -> Option<Self> {
+    pub(super) fn parse_layout(description: &str) -> Option<Self> {
         Some(Self {
-            commit: Field::find("commit", description)?,
-            data: Field::find("data", description)?,
+            commit_field: RecordField::parse_field("commit", description)?,
+            data_field: RecordField::parse_field("data", description)?,
         })
     }
 
-    /// Returns the length of a page in bytes.
-    pub(super) fn page_bytes(&self) -> usize {
-        self.data.offset + self.data.size_bytes
+    pub(super) fn page_size_bytes(&self) -> usize {
+        self.data_field.offset_bytes + self.data_field.size_bytes
     }
 
     /// Calls `handle` for each event of a page, with its time and data.
@@ -99,17 +98,17 @@ impl PageLayout {
         page: &[u8],
         mut handle: impl FnMut(u64, &[u8]),
     ) -> Result<(), &'static str> {
-        let stamp = Field {
-            offset: 0,
+        let stamp = RecordField {
+            offset_bytes: 0,
             size_bytes: 8,
         }
-        .read_number(page);
-        let filled = self.commit.read_number(page);
+        .read_unsigned(page);
+        let filled = self.commit_field.read_unsigned(page);
         let (Some(stamp), Some(filled)) = (stamp, filled) else {
             return Err("a page is too short");
         };
         let filled = (filled & BYTE_COUNT_MASK) as usize;
-        let data = page.get(self.data.offset..).unwrap_or_default();
+        let data = page.get(self.data_field.offset_bytes..).unwrap_or_default();
         let mut rest = data
             .get(..filled)
             .ok_or("the byte count of a page exceeds its size")?;
@@ -166,8 +165,8 @@ mod tests {
     /// As a kernel describes its pages.
     const DESCRIPTION: &str = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n";
 
-    fn layout() -> PageLayout {
-        PageLayout::parse(DESCRIPTION).expect("a description")
+    fn layout() -> RingBufferPageLayout {
+        RingBufferPageLayout::parse_layout(DESCRIPTION).expect("a description")
     }
 
     fn page(stamp: u64, flags: u64, words: &[u32]) -> Vec<u8> {
@@ -261,7 +260,9 @@ mod tests {
     #[test]
     fn fields_are_found_by_name() {
         let text = "format:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\tfield:char rwbs[10];\toffset:34;\tsize:10;\tsigned:0;\n\tfield:__data_loc char[] cmd;\toffset:60;\tsize:4;\tsigned:0;\n";
-        let found = |name| Field::find(name, text).map(|field| (field.offset, field.size_bytes));
+        let found = |name| {
+            RecordField::parse_field(name, text).map(|field| (field.offset_bytes, field.size_bytes))
+        };
         assert_eq!(found("rwbs"), Some((34, 10)));
         assert_eq!(found("cmd"), Some((60, 4)));
         assert_eq!(found("common_type"), Some((0, 2)));

@@ -7,14 +7,14 @@ use std::collections::{BTreeMap, VecDeque};
 /// Block-layer event of a request, from a binary record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RequestEvent {
-    pub(super) at: Nanoseconds,
-    pub(super) step: RequestStep,
+    pub(super) time: Nanoseconds,
+    pub(super) request_step: RequestStep,
     /// Index of the device among the recorded ones.
-    pub(super) device: u32,
-    pub(super) rwbs: RwbsFlags,
+    pub(super) device_index: u32,
+    pub(super) rwbs_flags: RwbsFlags,
     pub(super) sector: u64,
     /// Length in sectors of 512 bytes; 0 if no data moves.
-    pub(super) sectors: u64,
+    pub(super) sector_count: u64,
     /// Errno of the completed request; 0 for success.
     pub(super) errno: u16,
 }
@@ -30,14 +30,14 @@ pub(super) enum RequestStep {
 /// request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RwbsFlags {
-    pub(super) operation: DeviceOperation,
+    pub(super) device_operation: DeviceOperation,
     pub(super) is_awaited: bool,
 }
 
 impl RwbsFlags {
     /// Parses letters such as `WFS` (the kernel's `blk_fill_rwbs`); `None` for driver-specific
     /// commands. A leading F requests a cache flush first.
-    pub(super) fn parse(letters: &[u8]) -> Option<Self> {
+    pub(super) fn parse_letters(letters: &[u8]) -> Option<Self> {
         let end = letters.iter().position(|letter| *letter == 0);
         let letters = &letters[..end.unwrap_or(letters.len())];
         let letters = match letters {
@@ -61,13 +61,13 @@ impl RwbsFlags {
         let is_ahead = how.contains(&b'A');
         let is_read = operation == DeviceOperation::Read;
         Some(Self {
-            operation,
+            device_operation: operation,
             is_awaited: how.contains(&b'S') || is_read && !is_ahead,
         })
     }
 
     fn is_flush(self) -> bool {
-        self.operation == DeviceOperation::Flush
+        self.device_operation == DeviceOperation::Flush
     }
 }
 
@@ -77,42 +77,41 @@ impl RwbsFlags {
 pub(super) struct RequestMatcher {
     issued_count: u64,
     /// Requests in flight; those with the same key are in order of issue.
-    in_flight: BTreeMap<RequestKey, VecDeque<OpenRequest>>,
+    in_flight: BTreeMap<RequestKey, VecDeque<UncompletedRequest>>,
 }
 
 /// Properties by which an event finds its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct RequestKey {
-    device: u32,
+    device_index: u32,
     is_flush: bool,
     /// First incomplete sector; 0 for a flush.
     first_sector: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct OpenRequest {
-    number: u64,
-    /// Sectors of the request that have not completed.
-    sectors_left: u64,
+struct UncompletedRequest {
+    request_number: u64,
+    remaining_sectors: u64,
     is_requeued: bool,
 }
 
 impl RequestMatcher {
     /// Processes a block event and returns the issue or completion of a request that it stands for,
     /// if any.
-    pub(super) fn process(&mut self, event: &RequestEvent) -> Option<DeviceEvent> {
-        let is_flush = event.rwbs.is_flush();
-        if !is_flush && event.sectors == 0 {
+    pub(super) fn process_event(&mut self, event: &RequestEvent) -> Option<DeviceEvent> {
+        let is_flush = event.rwbs_flags.is_flush();
+        if !is_flush && event.sector_count == 0 {
             // The end of a write whose data was done before, or a command.
             return None;
         }
         let sector = if is_flush { 0 } else { event.sector };
         let key = RequestKey {
-            device: event.device,
+            device_index: event.device_index,
             is_flush,
             first_sector: sector,
         };
-        match event.step {
+        match event.request_step {
             RequestStep::Issued => self.record_issue(key, event),
             RequestStep::Requeued => {
                 let open = self.in_flight.get_mut(&key)?;
@@ -131,19 +130,19 @@ impl RequestMatcher {
         }
         let number = self.issued_count;
         self.issued_count += 1;
-        let sectors = if key.is_flush { 0 } else { event.sectors };
-        open.push_back(OpenRequest {
-            number,
-            sectors_left: sectors,
+        let sectors = if key.is_flush { 0 } else { event.sector_count };
+        open.push_back(UncompletedRequest {
+            request_number: number,
+            remaining_sectors: sectors,
             is_requeued: false,
         });
         Some(DeviceEvent {
-            at: event.at,
-            step: DeviceStep::Issued(DeviceRequest {
-                number,
-                device: event.device,
-                operation: event.rwbs.operation,
-                is_awaited: event.rwbs.is_awaited,
+            event_time: event.time,
+            event_step: DeviceStep::Issued(DeviceRequest {
+                request_number: number,
+                device_index: event.device_index,
+                operation: event.rwbs_flags.device_operation,
+                is_awaited: event.rwbs_flags.is_awaited,
                 offset_bytes: key.first_sector * SECTOR_BYTES,
                 length_bytes: sectors * SECTOR_BYTES,
             }),
@@ -158,10 +157,10 @@ impl RequestMatcher {
         if open.is_empty() {
             self.in_flight.remove(&key);
         }
-        let done = if key.is_flush { 0 } else { event.sectors };
-        if done < one.sectors_left {
-            let rest = OpenRequest {
-                sectors_left: one.sectors_left - done,
+        let done = if key.is_flush { 0 } else { event.sector_count };
+        if done < one.remaining_sectors {
+            let rest = UncompletedRequest {
+                remaining_sectors: one.remaining_sectors - done,
                 ..one
             };
             let key = RequestKey {
@@ -172,16 +171,16 @@ impl RequestMatcher {
             return None;
         }
         Some(DeviceEvent {
-            at: event.at,
-            step: DeviceStep::Completed {
-                number: one.number,
+            event_time: event.time,
+            event_step: DeviceStep::Completed {
+                number: one.request_number,
                 errno: event.errno,
             },
         })
     }
 
     /// Forgets all requests in flight, since some of their completion events were lost.
-    pub(super) fn forget_in_flight(&mut self) {
+    pub(super) fn discard_in_flight(&mut self) {
         self.in_flight.clear();
     }
 }
@@ -195,16 +194,17 @@ mod tests {
         let events = events
             .iter()
             .map(|(at, step, letters, sector, sectors)| RequestEvent {
-                at: Nanoseconds(*at),
-                step: *step,
-                device: 0,
-                rwbs: RwbsFlags::parse(letters.as_bytes()).expect("letters"),
+                time: Nanoseconds(*at),
+                request_step: *step,
+                device_index: 0,
+                rwbs_flags: RwbsFlags::parse_letters(letters.as_bytes()).expect("letters"),
                 sector: *sector,
-                sectors: *sectors,
+                sector_count: *sectors,
                 errno: 0,
             });
-        let told = events.filter_map(|event| pairs.process(&event));
-        told.map(|event| (event.at.0, event.step)).collect()
+        let told = events.filter_map(|event| pairs.process_event(&event));
+        told.map(|event| (event.event_time.0, event.event_step))
+            .collect()
     }
 
     fn ends(told: &[(u64, DeviceStep)]) -> Vec<(u64, u64)> {
@@ -218,8 +218,8 @@ mod tests {
     #[test]
     fn letters_say_what_is_asked_and_whether_somebody_waits() {
         let parsed = |letters: &str| {
-            let parsed = RwbsFlags::parse(letters.as_bytes())?;
-            Some((parsed.operation, parsed.is_awaited))
+            let parsed = RwbsFlags::parse_letters(letters.as_bytes())?;
+            Some((parsed.device_operation, parsed.is_awaited))
         };
         use DeviceOperation as Op;
         for (letters, expected) in [

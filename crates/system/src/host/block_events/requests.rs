@@ -17,12 +17,12 @@ pub(super) struct RequestTracker {
     /// Bios that belong to no request yet: from device and first sector to the end sector and
     /// arrival time.
     unissued_bios: BTreeMap<(u32, u64), (u64, Nanoseconds)>,
-    in_flight: Vec<InFlightRequest>,
-    completed: Vec<BlockRequest>,
+    in_flight_requests: Vec<InFlightRequest>,
+    completed_requests: Vec<BlockRequest>,
 }
 
 struct InFlightRequest {
-    request: BlockRequest,
+    block_request: BlockRequest,
     /// Incomplete part of the request: first sector and number of sectors.
     incomplete_sectors: (u64, u64),
     is_at_device: bool,
@@ -30,64 +30,66 @@ struct InFlightRequest {
 
 impl RequestTracker {
     /// Updates the requests of a device with a block-layer event.
-    pub(super) fn process(&mut self, device: u32, event: &BlockEvent) {
+    pub(super) fn process_event(&mut self, device: u32, event: &BlockEvent) {
         match event.step {
-            BioStep::Queued => self.record_bio(device, event),
-            BioStep::Issued => self.record_issue(device, event),
-            BioStep::Requeued => {
+            BioStep::BioQueued => self.record_bio(device, event),
+            BioStep::RequestIssued => self.record_issue(device, event),
+            BioStep::RequestRequeued => {
                 if let Some(place) = self.find_request(device, event) {
-                    self.in_flight[place].is_at_device = false;
+                    self.in_flight_requests[place].is_at_device = false;
                 }
             }
-            BioStep::Completed => self.record_completion(device, event),
+            BioStep::RequestCompleted => self.record_completion(device, event),
         }
     }
 
     /// Returns the completed requests in order of completion.
     pub(super) fn into_completed(self) -> Vec<BlockRequest> {
-        self.completed
+        self.completed_requests
     }
 
     fn record_bio(&mut self, device: u32, event: &BlockEvent) {
-        if event.sectors == 0 {
+        if event.sector_count == 0 {
             return;
         }
-        let after = event.sector + event.sectors;
+        let after = event.sector + event.sector_count;
         let place = self.unissued_bios.entry((device, event.sector));
-        let known = place.or_insert((after, event.at));
+        let known = place.or_insert((after, event.time));
         // The same sectors once more: what came first has waited longest.
         known.0 = known.0.max(after);
     }
 
     fn record_issue(&mut self, device: u32, event: &BlockEvent) {
         if let Some(place) = self.find_request(device, event)
-            && !self.in_flight[place].is_at_device
+            && !self.in_flight_requests[place].is_at_device
         {
-            let in_flight = &mut self.in_flight[place];
+            let in_flight = &mut self.in_flight_requests[place];
             in_flight.is_at_device = true;
-            in_flight.request.issued = event.at;
+            in_flight.block_request.issued_at = event.time;
             return;
         }
-        let queued = self.take_bios(device, event).unwrap_or(event.at);
-        self.in_flight.push(InFlightRequest {
-            request: BlockRequest {
-                device,
+        let queued = self
+            .take_bios_of_request(device, event)
+            .unwrap_or(event.time);
+        self.in_flight_requests.push(InFlightRequest {
+            block_request: BlockRequest {
+                device_index: device,
                 operation: event.operation,
                 sector: event.sector,
-                bytes: event.sectors * SECTOR_BYTES,
-                queued,
-                issued: event.at,
-                completed: event.at,
+                bytes: event.sector_count * SECTOR_BYTES,
+                queued_at: queued,
+                issued_at: event.time,
+                completed_at: event.time,
             },
-            incomplete_sectors: (event.sector, event.sectors),
+            incomplete_sectors: (event.sector, event.sector_count),
             is_at_device: true,
         });
     }
 
     /// Removes the sectors of a request from the waiting bios, and returns the arrival time of the
     /// first.
-    fn take_bios(&mut self, device: u32, event: &BlockEvent) -> Option<Nanoseconds> {
-        let (first, after) = (event.sector, event.sector + event.sectors);
+    fn take_bios_of_request(&mut self, device: u32, event: &BlockEvent) -> Option<Nanoseconds> {
+        let (first, after) = (event.sector, event.sector + event.sector_count);
         let mut came: Option<Nanoseconds> = None;
         while let Some((&(_, from), &(until, at))) = self
             .unissued_bios
@@ -110,13 +112,15 @@ impl RequestTracker {
     /// Returns the index of the incomplete request that an event belongs to. Requests without data
     /// are matched by their operation.
     fn find_request(&self, device: u32, event: &BlockEvent) -> Option<usize> {
-        self.in_flight.iter().position(|in_flight| {
+        self.in_flight_requests.iter().position(|in_flight| {
             let (first, sectors) = in_flight.incomplete_sectors;
             let there = match sectors {
-                0 => event.sectors == 0 && in_flight.request.operation == event.operation,
-                _ => event.sectors > 0 && (first..first + sectors).contains(&event.sector),
+                0 => {
+                    event.sector_count == 0 && in_flight.block_request.operation == event.operation
+                }
+                _ => event.sector_count > 0 && (first..first + sectors).contains(&event.sector),
             };
-            in_flight.request.device == device && there
+            in_flight.block_request.device_index == device && there
         })
     }
 
@@ -126,18 +130,18 @@ impl RequestTracker {
         let Some(place) = self.find_request(device, event) else {
             return;
         };
-        let (first, sectors) = self.in_flight[place].incomplete_sectors;
-        if event.sectors < sectors {
-            self.in_flight[place].incomplete_sectors =
-                (first + event.sectors, sectors - event.sectors);
+        let (first, sectors) = self.in_flight_requests[place].incomplete_sectors;
+        if event.sector_count < sectors {
+            self.in_flight_requests[place].incomplete_sectors =
+                (first + event.sector_count, sectors - event.sector_count);
             return;
         }
-        let mut request = self.in_flight.remove(place).request;
-        request.completed = event.at;
+        let mut request = self.in_flight_requests.remove(place).block_request;
+        request.completed_at = event.time;
         if request.operation == Operation::Flush {
             request.bytes = 0;
         }
-        self.completed.push(request);
+        self.completed_requests.push(request);
     }
 }
 
@@ -151,14 +155,14 @@ mod tests {
         let mut all = RequestTracker::default();
         for (at, step, operation, sector, sectors) in events.iter().copied() {
             let event = BlockEvent {
-                at: Nanoseconds(at),
+                time: Nanoseconds(at),
                 step,
                 device: DeviceNumber { major: 7, minor: 0 },
                 operation,
                 sector,
-                sectors,
+                sector_count: sectors,
             };
-            all.process(0, &event);
+            all.process_event(0, &event);
         }
         all.into_completed()
     }
@@ -166,7 +170,11 @@ mod tests {
     /// First sector, sectors, and the three times.
     fn told(all: &[BlockRequest]) -> Vec<(u64, u64, [u64; 3])> {
         let one = |request: &BlockRequest| {
-            let times = [request.queued.0, request.issued.0, request.completed.0];
+            let times = [
+                request.queued_at.0,
+                request.issued_at.0,
+                request.completed_at.0,
+            ];
             (request.sector, request.bytes / SECTOR_BYTES, times)
         };
         all.iter().map(one).collect()
@@ -176,11 +184,11 @@ mod tests {
     fn what_is_merged_has_waited_since_the_first_came() {
         let read = Operation::Read;
         let found = requests(&[
-            (10, BioStep::Queued, read, 8, 8),
-            (12, BioStep::Queued, read, 0, 8),
-            (14, BioStep::Queued, read, 16, 8),
-            (20, BioStep::Issued, read, 0, 24),
-            (30, BioStep::Completed, read, 0, 24),
+            (10, BioStep::BioQueued, read, 8, 8),
+            (12, BioStep::BioQueued, read, 0, 8),
+            (14, BioStep::BioQueued, read, 16, 8),
+            (20, BioStep::RequestIssued, read, 0, 24),
+            (30, BioStep::RequestCompleted, read, 0, 24),
         ]);
         assert_eq!(told(&found), [(0, 24, [10, 20, 30])]);
     }
@@ -189,15 +197,15 @@ mod tests {
     fn what_is_split_waits_in_all_its_parts() {
         let read = Operation::Read;
         let found = requests(&[
-            (10, BioStep::Queued, read, 100, 2048),
-            (12, BioStep::Issued, read, 100, 2032),
-            (15, BioStep::Queued, read, 2148, 100),
+            (10, BioStep::BioQueued, read, 100, 2048),
+            (12, BioStep::RequestIssued, read, 100, 2032),
+            (15, BioStep::BioQueued, read, 2148, 100),
             // The driver gives it back, and takes it again.
-            (20, BioStep::Issued, read, 2132, 16),
-            (21, BioStep::Requeued, read, 2132, 16),
-            (30, BioStep::Completed, read, 100, 2032),
-            (31, BioStep::Issued, read, 2132, 16),
-            (40, BioStep::Completed, read, 2132, 16),
+            (20, BioStep::RequestIssued, read, 2132, 16),
+            (21, BioStep::RequestRequeued, read, 2132, 16),
+            (30, BioStep::RequestCompleted, read, 100, 2032),
+            (31, BioStep::RequestIssued, read, 2132, 16),
+            (40, BioStep::RequestCompleted, read, 2132, 16),
         ]);
         assert_eq!(
             told(&found),
@@ -209,10 +217,10 @@ mod tests {
     fn a_request_is_done_when_all_of_it_is() {
         let write = Operation::Write;
         let found = requests(&[
-            (10, BioStep::Queued, write, 0, 16),
-            (11, BioStep::Issued, write, 0, 16),
-            (20, BioStep::Completed, write, 0, 8),
-            (30, BioStep::Completed, write, 8, 8),
+            (10, BioStep::BioQueued, write, 0, 16),
+            (11, BioStep::RequestIssued, write, 0, 16),
+            (20, BioStep::RequestCompleted, write, 0, 8),
+            (30, BioStep::RequestCompleted, write, 8, 8),
         ]);
         assert_eq!(told(&found), [(0, 16, [10, 11, 30])]);
     }
@@ -220,11 +228,11 @@ mod tests {
     #[test]
     fn an_unknown_beginning_is_no_request_and_an_empty_one_is_told_by_what_it_asks() {
         let found = requests(&[
-            (5, BioStep::Completed, Operation::Read, 64, 8),
-            (10, BioStep::Queued, Operation::Write, 0, 0),
-            (12, BioStep::Issued, Operation::Flush, 0, 0),
-            (20, BioStep::Completed, Operation::Flush, 0, 0),
-            (21, BioStep::Completed, Operation::Write, 0, 0),
+            (5, BioStep::RequestCompleted, Operation::Read, 64, 8),
+            (10, BioStep::BioQueued, Operation::Write, 0, 0),
+            (12, BioStep::RequestIssued, Operation::Flush, 0, 0),
+            (20, BioStep::RequestCompleted, Operation::Flush, 0, 0),
+            (21, BioStep::RequestCompleted, Operation::Write, 0, 0),
         ]);
         assert_eq!(told(&found), [(0, 0, [12, 12, 20])]);
         assert_eq!(found[0].operation, Operation::Flush);

@@ -9,126 +9,139 @@
 
 use super::lines::CpuCharge;
 use diskperf_timeline::Nanoseconds;
-use diskperf_timeline::block::{Scheduled, Switch};
+use diskperf_timeline::block::{SchedulingState, ThreadSwitch};
 use std::collections::BTreeMap;
 
 /// Scheduler switches of all recorded threads so far.
 #[derive(Debug, Default)]
 pub(super) struct ThreadSwitches {
-    switches: Vec<Switch>,
-    threads: BTreeMap<u32, ThreadState>,
+    thread_switches: Vec<ThreadSwitch>,
+    state_by_thread: BTreeMap<u32, ThreadState>,
 }
 
 #[derive(Debug, Default)]
 struct ThreadState {
-    /// Index of the thread's latest switch among all switches.
-    latest_switch: Option<usize>,
+    latest_switch_index: Option<usize>,
     /// End of the time that the thread was charged for, since it last got a processor.
-    charged_until: Option<Nanoseconds>,
+    cpu_charged_until: Option<Nanoseconds>,
 }
 
 impl ThreadSwitches {
     /// Adds a thread switch that the scheduler reported.
-    pub(super) fn add_switch(&mut self, mut switch: Switch) {
-        let thread = self.threads.entry(switch.thread).or_default();
-        let before = thread.latest_switch.map(|place| self.switches[place]);
-        match switch.to {
+    pub(super) fn add_switch(&mut self, mut switch: ThreadSwitch) {
+        let thread = self.state_by_thread.entry(switch.thread_id).or_default();
+        let before = thread
+            .latest_switch_index
+            .map(|place| self.thread_switches[place]);
+        match switch.new_state {
             // It is woken before it sleeps.
-            Scheduled::Woken if before.is_some_and(|one| one.to == Scheduled::Running) => return,
-            Scheduled::Woken => {}
-            Scheduled::Running => {
+            SchedulingState::Woken
+                if before.is_some_and(|one| one.new_state == SchedulingState::Running) =>
+            {
+                return;
+            }
+            SchedulingState::Woken => {}
+            SchedulingState::Running => {
                 // Known already from what it was charged.
-                if before.is_some_and(|one| one.to == Scheduled::Running) {
+                if before.is_some_and(|one| one.new_state == SchedulingState::Running) {
                     return;
                 }
-                thread.charged_until = None;
+                thread.cpu_charged_until = None;
             }
-            Scheduled::Preempted | Scheduled::Waiting => {
-                let charged = thread.charged_until.take();
-                switch.at = charged.map_or(switch.at, |until| until.min(switch.at));
+            SchedulingState::Preempted | SchedulingState::Waiting => {
+                let charged = thread.cpu_charged_until.take();
+                switch.switch_time =
+                    charged.map_or(switch.switch_time, |until| until.min(switch.switch_time));
             }
         }
-        thread.latest_switch = Some(self.switches.len());
-        self.switches.push(switch);
+        thread.latest_switch_index = Some(self.thread_switches.len());
+        self.thread_switches.push(switch);
     }
 
     /// Adjusts the switches of a thread to the processor time that it was charged for.
     pub(super) fn add_cpu_charge(&mut self, charge: &CpuCharge) {
         let CpuCharge {
-            at,
-            thread,
-            charged,
+            time: at,
+            thread_id: thread,
+            cpu_time: charged,
         } = *charge;
-        let known = self.threads.entry(thread).or_default();
-        let is_first = known.charged_until.replace(at).is_none();
+        let known = self.state_by_thread.entry(thread).or_default();
+        let is_first = known.cpu_charged_until.replace(at).is_none();
         let from = Nanoseconds(at.0.saturating_sub(charged.0));
-        let Some(latest) = known.latest_switch else {
+        let Some(latest) = known.latest_switch_index else {
             // It had its processor when recording began.
             return;
         };
-        let switch = &mut self.switches[latest];
-        match switch.to {
-            Scheduled::Running if is_first => {
-                let earliest = previous_switch_time(&self.switches, latest);
-                self.switches[latest].at = from.max(earliest).min(at);
+        let switch = &mut self.thread_switches[latest];
+        match switch.new_state {
+            SchedulingState::Running if is_first => {
+                let earliest = previous_switch_time(&self.thread_switches, latest);
+                self.thread_switches[latest].switch_time = from.max(earliest).min(at);
             }
-            Scheduled::Running => {}
+            SchedulingState::Running => {}
             // The event of its getting the processor is missing, as it sometimes is
             // where a processor leaves its idle loop.
-            Scheduled::Preempted | Scheduled::Waiting | Scheduled::Woken => {
-                let at = from.max(switch.at);
-                known.latest_switch = Some(self.switches.len());
-                let to = Scheduled::Running;
-                self.switches.push(Switch { at, thread, to });
+            SchedulingState::Preempted | SchedulingState::Waiting | SchedulingState::Woken => {
+                let at = from.max(switch.switch_time);
+                known.latest_switch_index = Some(self.thread_switches.len());
+                let to = SchedulingState::Running;
+                self.thread_switches.push(ThreadSwitch {
+                    switch_time: at,
+                    thread_id: thread,
+                    new_state: to,
+                });
             }
         }
     }
 
     /// Returns the switches of all threads in order of time.
-    pub(super) fn into_switches(mut self) -> Vec<Switch> {
-        self.switches.sort_by_key(|switch| switch.at);
-        self.switches
+    pub(super) fn into_switches(mut self) -> Vec<ThreadSwitch> {
+        self.thread_switches
+            .sort_by_key(|switch| switch.switch_time);
+        self.thread_switches
     }
 }
 
 /// Returns the time of the same thread's switch before the one at index `place`; zero if there is
 /// none.
-fn previous_switch_time(switches: &[Switch], place: usize) -> Nanoseconds {
-    let thread = switches[place].thread;
+fn previous_switch_time(switches: &[ThreadSwitch], place: usize) -> Nanoseconds {
+    let thread = switches[place].thread_id;
     let mut before = switches[..place].iter().rev();
-    let own = before.find(|switch| switch.thread == thread);
-    own.map_or(Nanoseconds::ZERO, |switch| switch.at)
+    let own = before.find(|switch| switch.thread_id == thread);
+    own.map_or(Nanoseconds::ZERO, |switch| switch.switch_time)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Scheduled::{Preempted, Running, Waiting, Woken};
+    use SchedulingState::{Preempted, Running, Waiting, Woken};
 
     enum Event {
-        Switch(u64, Scheduled),
+        Switch(u64, SchedulingState),
         Charged(u64, u64),
     }
     use Event::{Charged, Switch as Switched};
 
-    fn told(events: &[Event]) -> Vec<(u64, Scheduled)> {
+    fn told(events: &[Event]) -> Vec<(u64, SchedulingState)> {
         let mut threads = ThreadSwitches::default();
         for event in events {
             match *event {
-                Switched(at, to) => threads.add_switch(Switch {
-                    at: Nanoseconds(at),
-                    thread: 7,
-                    to,
+                Switched(at, to) => threads.add_switch(ThreadSwitch {
+                    switch_time: Nanoseconds(at),
+                    thread_id: 7,
+                    new_state: to,
                 }),
                 Charged(at, time) => threads.add_cpu_charge(&CpuCharge {
-                    at: Nanoseconds(at),
-                    thread: 7,
-                    charged: Nanoseconds(time),
+                    time: Nanoseconds(at),
+                    thread_id: 7,
+                    cpu_time: Nanoseconds(time),
                 }),
             }
         }
         let all = threads.into_switches();
-        all.iter().map(|switch| (switch.at.0, switch.to)).collect()
+        all.iter()
+            .map(|switch| (switch.switch_time.0, switch.new_state))
+            .collect()
     }
 
     #[test]

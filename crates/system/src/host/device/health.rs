@@ -1,30 +1,28 @@
 //! Health of a drive, from sysfs and, if it is installed and permitted, from smartctl.
 
-use super::tool::Tool;
-use diskperf_timeline::Health;
+use super::tool::ExternalTool;
+use diskperf_timeline::DeviceHealth;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Maximum duration of a health query with smartctl.
 const QUERY_TIME_MAX: Duration = Duration::from_secs(3);
 
-/// Returns the health of the device with the given sysfs directory and node.
-pub(super) fn read_health(directory: &Path, node: &Path) -> Health {
+pub(super) fn read_health(directory: &Path, node: &Path) -> DeviceHealth {
     let kernel = read_sysfs(directory);
     let drive = match rustix::process::geteuid().is_root() {
         true => query_drive(node).unwrap_or_default(),
-        false => Health::default(),
+        false => DeviceHealth::default(),
     };
-    Health {
+    DeviceHealth {
         firmware: drive.firmware.or(kernel.firmware),
         temperature_c: drive.temperature_c.or(kernel.temperature_c),
         wear_percent: drive.wear_percent,
-        media_errors: drive.media_errors,
+        media_error_count: drive.media_error_count,
     }
 }
 
-fn read_sysfs(directory: &Path) -> Health {
+fn read_sysfs(directory: &Path) -> DeviceHealth {
     let text = |path: PathBuf| {
         let text = std::fs::read_to_string(path).ok()?;
         Some(text.trim().to_owned()).filter(|text| !text.is_empty())
@@ -34,10 +32,10 @@ fn read_sysfs(directory: &Path) -> Health {
     let milli_c = find_sensors(directory)
         .into_iter()
         .find_map(|sensor| text(sensor.join("temp1_input"))?.parse::<f64>().ok());
-    Health {
+    DeviceHealth {
         firmware: firmware.into_iter().flatten().next(),
         temperature_c: milli_c.map(|milli_c| milli_c / 1e3),
-        ..Health::default()
+        ..DeviceHealth::default()
     }
 }
 
@@ -65,7 +63,7 @@ fn find_sensors(directory: &Path) -> Vec<PathBuf> {
 
 /// Queries the drive's health with smartctl; `None` if that is impossible. A sleeping drive is left
 /// asleep.
-fn query_drive(node: &Path) -> Option<Health> {
+fn query_drive(node: &Path) -> Option<DeviceHealth> {
     let node = node.to_str()?;
     let arguments = [
         "--json=c",
@@ -76,7 +74,7 @@ fn query_drive(node: &Path) -> Option<Health> {
         "devstat",
         node,
     ];
-    let report = Tool::Smartctl.run_with_timeout(&arguments, QUERY_TIME_MAX)?;
+    let report = ExternalTool::Smartctl.run_with_timeout(&arguments, QUERY_TIME_MAX)?;
     Some(parse_smartctl(&serde_json::from_str(&report).ok()?))
 }
 
@@ -84,7 +82,7 @@ fn query_drive(node: &Path) -> Option<Health> {
 const SOLID_STATE_PAGE: u64 = 7;
 const GENERAL_ERRORS_PAGE: u64 = 4;
 
-fn parse_smartctl(report: &Value) -> Health {
+fn parse_smartctl(report: &Value) -> DeviceHealth {
     let nvme = &report["nvme_smart_health_information_log"];
     let wear = [
         nvme["percentage_used"].as_f64(),
@@ -111,11 +109,11 @@ fn parse_smartctl(report: &Value) -> Health {
     let firmware = report["firmware_version"]
         .as_str()
         .or(report["scsi_revision"].as_str());
-    Health {
+    DeviceHealth {
         firmware: firmware.map(|text| text.trim().to_owned()),
         temperature_c: report["temperature"]["current"].as_f64(),
         wear_percent: wear.into_iter().flatten().next(),
-        media_errors: errors.into_iter().flatten().next(),
+        media_error_count: errors.into_iter().flatten().next(),
     }
 }
 
@@ -166,7 +164,7 @@ mod tests {
             "temperature": { "current": 41 },
         }));
         assert_eq!(
-            (nvme.wear_percent, nvme.media_errors),
+            (nvme.wear_percent, nvme.media_error_count),
             (Some(104.0), Some(2))
         );
         assert_eq!(nvme.temperature_c, Some(41.0));
@@ -179,7 +177,10 @@ mod tests {
             "ata_smart_attributes": { "table": [attribute] },
             "ata_device_statistics": { "pages": [page] },
         }));
-        assert_eq!((ata.wear_percent, ata.media_errors), (Some(3.0), Some(8)));
+        assert_eq!(
+            (ata.wear_percent, ata.media_error_count),
+            (Some(3.0), Some(8))
+        );
         let scsi = parse_smartctl(&json!({
             "scsi_revision": "0003",
             "scsi_error_counter_log": {
@@ -187,7 +188,7 @@ mod tests {
                 "write": { "total_uncorrected_errors": 4 },
             },
         }));
-        assert_eq!((scsi.media_errors, scsi.wear_percent), (Some(5), None));
+        assert_eq!((scsi.media_error_count, scsi.wear_percent), (Some(5), None));
         assert_eq!(scsi.firmware.as_deref(), Some("0003"));
         assert!(parse_smartctl(&json!({ "smartctl": { "exit_status": 2 } })).is_unknown());
     }

@@ -1,6 +1,6 @@
 //! Loop devices: block devices that are backed by a file.
 
-use super::tool::{Tool, ToolError};
+use super::tool::{ExternalTool, ToolError};
 use super::{BlockDevice, DeviceError, FileNumber};
 use crate::host::page_cache::resident_bytes;
 use rustix::fs::OFlags;
@@ -20,13 +20,13 @@ const DETACH_POLL_INTERVAL: Duration = Duration::from_millis(5);
 pub enum LoopError {
     /// Failure of losetup or another external tool.
     #[error(transparent)]
-    Tool(#[from] ToolError),
+    ToolFailed(#[from] ToolError),
     /// Attached loop device that cannot be found afterwards.
     #[error(transparent)]
-    Device(#[from] DeviceError),
+    DeviceFailed(#[from] DeviceError),
     /// Loop device that could not be opened.
     #[error("{device}: {source}")]
-    Open {
+    OpenDevice {
         /// Path of the loop device's node, such as `/dev/loop0`.
         device: PathBuf,
         /// Error that the operating system returned.
@@ -46,19 +46,19 @@ pub enum LoopError {
     /// Loop device that still has the kernel's partitions from an earlier backing file.
     #[error(
         "{device} still has partitions of its previous backing file: {}: see what uses them (`lsblk {device}`), then `partx --delete {device}`",
-        .partitions.join(", ")
+        .list_partitions.join(", ")
     )]
-    Partitions {
+    StalePartitions {
         /// Path of the loop device's node, such as `/dev/loop0`.
         device: PathBuf,
         /// Kernel names of the remaining partitions.
-        partitions: Vec<String>,
+        list_partitions: Vec<String>,
     },
     /// Loop device that stays attached because another process has it open.
     #[error(
         "{device} is still attached, because something else has it open: find it with `fuser {device}`, then `losetup --detach {device}`"
     )]
-    Held {
+    StillInUse {
         /// Path of the loop device's node, such as `/dev/loop0`.
         device: PathBuf,
     },
@@ -69,7 +69,7 @@ pub enum LoopError {
 #[derive(Debug)]
 pub struct LoopDevice {
     device: BlockDevice,
-    node: OwnedFd,
+    device_node: OwnedFd,
 }
 
 impl LoopDevice {
@@ -81,7 +81,7 @@ impl LoopDevice {
     ///
     /// The user is not root, no loop device is free, losetup is missing, or the path leads to
     /// another file.
-    pub fn attach(
+    pub fn attach_file(
         path: &Path,
         image: BorrowedFd<'_>,
         sector_bytes: u64,
@@ -97,18 +97,18 @@ impl LoopDevice {
         let buffered = [&base[..], &[path.as_os_str()]].concat();
         // Where the image's file system has no direct I/O, some versions of
         // losetup fail and some kernels ignore the wish.
-        let printed = Tool::Losetup
+        let printed = ExternalTool::Losetup
             .run_checked(&direct)
-            .or_else(|_| Tool::Losetup.run_checked(&buffered))?;
-        let node = Self::open_attached(Path::new(printed.trim()), path, image);
-        if node.is_err()
+            .or_else(|_| ExternalTool::Losetup.run_checked(&buffered))?;
+        let device_node = Self::open_attached(Path::new(printed.trim()), path, image);
+        if device_node.is_err()
             && let Ok(number) = FileNumber::from_file(image)
         {
             // Nobody would find it when the image is removed. What failed first
             // says more than what fails now.
             let _ = detach_backed_by(&BTreeSet::from([number]));
         }
-        node
+        device_node
     }
 
     /// Opens the device at `device_path`, which was just attached, makes it detach on its last close, and
@@ -119,13 +119,13 @@ impl LoopDevice {
         image: BorrowedFd<'_>,
     ) -> Result<Self, LoopError> {
         let device = BlockDevice::from_path(device_path)?;
-        let open_error = |source| LoopError::Open {
+        let open_error = |source| LoopError::OpenDevice {
             device: device.path().to_owned(),
             source,
         };
-        let node = device.open(OFlags::RDONLY).map_err(open_error)?;
+        let device_node = device.open_device(OFlags::RDONLY).map_err(open_error)?;
         // To detach a device that is open means: when its last user closes it.
-        Tool::Losetup.run_checked(&[OsStr::new("--detach"), device.path().as_os_str()])?;
+        ExternalTool::Losetup.run_checked(&[OsStr::new("--detach"), device.path().as_os_str()])?;
         let shown = losetup_backing_files()?.get(device.path()).copied();
         if shown != Some(FileNumber::from_file(image).map_err(open_error)?) {
             return Err(LoopError::WrongBackingFile {
@@ -133,7 +133,10 @@ impl LoopDevice {
                 image: path.to_owned(),
             });
         }
-        let attached = Self { device, node };
+        let attached = Self {
+            device,
+            device_node,
+        };
         attached.remove_stale_partitions()?;
         Ok(attached)
     }
@@ -142,17 +145,17 @@ impl LoopDevice {
     /// and would be parts of this device.
     fn remove_stale_partitions(&self) -> Result<(), LoopError> {
         let device = &self.device;
-        if device.partitions()?.is_empty() {
+        if device.list_partitions()?.is_empty() {
             return Ok(());
         }
-        Tool::Partx.run(&[OsStr::new("--delete"), device.path().as_os_str()])?;
-        let left = device.partitions()?;
+        ExternalTool::Partx.run_tool(&[OsStr::new("--delete"), device.path().as_os_str()])?;
+        let left = device.list_partitions()?;
         if left.is_empty() {
             return Ok(());
         }
-        Err(LoopError::Partitions {
+        Err(LoopError::StalePartitions {
             device: device.path().to_owned(),
-            partitions: left.iter().map(|part| part.name().to_owned()).collect(),
+            list_partitions: left.iter().map(|part| part.name().to_owned()).collect(),
         })
     }
 
@@ -162,8 +165,8 @@ impl LoopDevice {
     }
 
     /// Returns the loop device's descriptor, open for reading.
-    pub fn file(&self) -> BorrowedFd<'_> {
-        self.node.as_fd()
+    pub fn device_file(&self) -> BorrowedFd<'_> {
+        self.device_node.as_fd()
     }
 
     /// Reports whether the kernel bypasses the page cache for the image file.
@@ -179,17 +182,17 @@ impl LoopDevice {
     /// The kernel refuses, or something uses the device and its pages stay.
     pub fn drop_pages(&self) -> Result<(), LoopError> {
         let deadline = Instant::now() + DETACH_TIME_MAX;
-        let open_error = |source| LoopError::Open {
+        let open_error = |source| LoopError::OpenDevice {
             device: self.device.path().to_owned(),
             source,
         };
         loop {
-            flush_buffers(self.node.as_fd()).map_err(open_error)?;
+            flush_buffers(self.device_node.as_fd()).map_err(open_error)?;
             // A processor may have held a page at that time.
-            match resident_bytes(self.node.as_fd(), u64::MAX) {
+            match resident_bytes(self.device_node.as_fd(), u64::MAX) {
                 Some(0) => return Ok(()),
                 _ if Instant::now() > deadline => {
-                    return Err(LoopError::Held {
+                    return Err(LoopError::StillInUse {
                         device: self.device.path().to_owned(),
                     });
                 }
@@ -203,13 +206,16 @@ impl LoopDevice {
     /// # Errors
     ///
     /// Another process has it open.
-    pub fn detach(self) -> Result<(), LoopError> {
-        let Self { device, node } = self;
-        drop(node);
+    pub fn detach_device(self) -> Result<(), LoopError> {
+        let Self {
+            device,
+            device_node,
+        } = self;
+        drop(device_node);
         let deadline = Instant::now() + DETACH_TIME_MAX;
         while device.backing_file().is_some() {
             if Instant::now() > deadline {
-                return Err(LoopError::Held {
+                return Err(LoopError::StillInUse {
                     device: device.path,
                 });
             }
@@ -277,7 +283,7 @@ pub(in crate::host) fn losetup_backing_files() -> Result<BackingFiles, ToolError
         "--output",
         "NAME,BACK-MAJ:MIN,BACK-INO",
     ];
-    let list = Tool::Losetup.run_checked(&arguments)?;
+    let list = ExternalTool::Losetup.run_checked(&arguments)?;
     Ok(list.lines().filter_map(parse_backing_file_line).collect())
 }
 
@@ -305,7 +311,7 @@ pub(in crate::host) fn detach_backed_by(files: &BTreeSet<FileNumber>) -> Result<
             continue;
         }
         let detach = [OsStr::new("--detach"), device.as_os_str()];
-        if let Err(error) = Tool::Losetup.run_checked(&detach) {
+        if let Err(error) = ExternalTool::Losetup.run_checked(&detach) {
             // The kernel may have been first, when the last user closed it.
             if losetup_backing_files()?.get(&device) == Some(&file) {
                 return Err(error);

@@ -1,6 +1,6 @@
 //! Devices whose request queues serve a path or a device.
 
-use super::{BlockDevice, DeviceError, LoopTraversal, devices_of_filesystem, disks_under};
+use super::{BlockDevice, DeviceError, LoopTraversal, devices_of_filesystem, find_disks_under};
 use std::path::Path;
 
 impl BlockDevice {
@@ -11,8 +11,8 @@ impl BlockDevice {
     /// # Errors
     ///
     /// The path cannot be reached, or mountinfo or sysfs cannot be read.
-    pub fn queues_under(path: &Path) -> Result<Vec<Self>, DeviceError> {
-        disks_under(devices_of_filesystem(path)?, LoopTraversal::StopAtLoop)
+    pub fn request_queues_under(path: &Path) -> Result<Vec<Self>, DeviceError> {
+        find_disks_under(devices_of_filesystem(path)?, LoopTraversal::StopAtLoop)
     }
 
     /// Returns the disks whose request queues serve this device.
@@ -20,8 +20,8 @@ impl BlockDevice {
     /// # Errors
     ///
     /// sysfs cannot be read.
-    pub fn own_queues(&self) -> Result<Vec<Self>, DeviceError> {
-        disks_under(vec![self.clone()], LoopTraversal::StopAtLoop)
+    pub fn request_queues_of_device(&self) -> Result<Vec<Self>, DeviceError> {
+        find_disks_under(vec![self.clone()], LoopTraversal::StopAtLoop)
     }
 
     /// Returns the disks whose `read_ahead_kb` applies to a file, directory or block device: the
@@ -31,7 +31,7 @@ impl BlockDevice {
     /// # Errors
     ///
     /// The path cannot be reached, or mountinfo or sysfs cannot be read.
-    pub fn read_ahead_of(path: &Path) -> Result<Vec<Self>, DeviceError> {
+    pub fn read_ahead_devices(path: &Path) -> Result<Vec<Self>, DeviceError> {
         let devices = match Self::from_path(path) {
             Ok(device) => vec![device],
             Err(_) => devices_of_filesystem(path)?,
@@ -49,10 +49,10 @@ impl BlockDevice {
     /// # Errors
     ///
     /// The path cannot be reached, or mountinfo or sysfs cannot be read.
-    pub fn scheduled_for(path: &Path) -> Result<Vec<Self>, DeviceError> {
+    pub fn scheduler_devices(path: &Path) -> Result<Vec<Self>, DeviceError> {
         match Self::from_path(path) {
-            Ok(device) => device.own_queues(),
-            Err(_) => Self::queues_under(path),
+            Ok(device) => device.request_queues_of_device(),
+            Err(_) => Self::request_queues_under(path),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! External tools of the system (losetup, mkfs, wipefs, ...), used because they know their subject
 //! better than a second implementation would.
 
-use crate::host::limits::why_not_started;
+use crate::host::limits::explain_thread_start_failure;
 use rustix::io::Errno;
 use rustix::process::Signal;
 use std::ffi::OsStr;
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// External tool that diskperf runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tool {
+pub enum ExternalTool {
     /// `losetup`, which attaches and lists loop devices.
     Losetup,
     /// `mount`, which mounts file systems.
@@ -47,7 +47,7 @@ pub enum Tool {
 pub enum ToolError {
     /// External tool that is not installed.
     #[error("`{tool}` is not installed: on Debian, run `apt-get install {package}`")]
-    Missing {
+    ToolMissing {
         /// Name of the tool's command.
         tool: &'static str,
         /// Debian package that contains the tool.
@@ -56,9 +56,9 @@ pub enum ToolError {
     /// External tool that the kernel could not start.
     #[error(
         "`{command}` could not be started: {source}{}",
-        why_not_started(source)
+        explain_thread_start_failure(source)
     )]
-    Start {
+    ToolNotStarted {
         /// Command line of the external tool.
         command: String,
         /// Error that the operating system returned.
@@ -66,7 +66,7 @@ pub enum ToolError {
     },
     /// External tool that ended with an error.
     #[error("`{command}` failed ({status}): {message}")]
-    Failed {
+    ToolFailed {
         /// Command line of the external tool.
         command: String,
         /// Exit status of the external tool.
@@ -76,9 +76,9 @@ pub enum ToolError {
     },
 }
 
-impl Tool {
+impl ExternalTool {
     /// Returns the name of the tool's command.
-    pub fn name(self) -> &'static str {
+    pub fn tool_name(self) -> &'static str {
         match self {
             Self::Losetup => "losetup",
             Self::Mount => "mount",
@@ -97,7 +97,7 @@ impl Tool {
     }
 
     /// Returns the name of the Debian package that contains the tool.
-    pub fn package(self) -> &'static str {
+    pub fn package_name(self) -> &'static str {
         match self {
             Self::Losetup | Self::Mount | Self::Umount => "mount",
             Self::Wipefs | Self::Partx => "util-linux",
@@ -113,30 +113,30 @@ impl Tool {
     /// # Errors
     ///
     /// The tool is not installed, or cannot be started.
-    pub fn run<A: AsRef<OsStr>>(self, arguments: &[A]) -> Result<Output, ToolError> {
-        let mut command = self.command(arguments);
+    pub fn run_tool<A: AsRef<OsStr>>(self, arguments: &[A]) -> Result<Output, ToolError> {
+        let mut command = self.new_command(arguments);
         command.output().map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => ToolError::Missing {
-                tool: self.name(),
-                package: self.package(),
+            io::ErrorKind::NotFound => ToolError::ToolMissing {
+                tool: self.tool_name(),
+                package: self.package_name(),
             },
-            _ => ToolError::Start {
+            _ => ToolError::ToolNotStarted {
                 command: self.command_line(arguments),
                 source,
             },
         })
     }
 
-    fn command<A: AsRef<OsStr>>(self, arguments: &[A]) -> Command {
+    fn new_command<A: AsRef<OsStr>>(self, arguments: &[A]) -> Command {
         // An ordinary user's PATH often lacks the directories of these tools.
         let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin:/usr/bin:/bin";
-        let mut command = Command::new(self.name());
+        let mut command = Command::new(self.tool_name());
         command
             .args(arguments)
             .env("PATH", path)
             .env("LC_ALL", "C")
             .stdin(Stdio::null());
-        end_with_parent(&mut command);
+        kill_with_parent(&mut command);
         command
     }
 
@@ -147,7 +147,7 @@ impl Tool {
         arguments: &[A],
         time_max: Duration,
     ) -> Option<String> {
-        let mut command = self.command(arguments);
+        let mut command = self.new_command(arguments);
         command.stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().ok()?;
         let mut stdout = child.stdout.take()?;
@@ -173,11 +173,11 @@ impl Tool {
     ///
     /// The tool is not installed, cannot be started, or has a non-zero exit code.
     pub fn run_checked<A: AsRef<OsStr>>(self, arguments: &[A]) -> Result<String, ToolError> {
-        let output = self.run(arguments)?;
+        let output = self.run_tool(arguments)?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
-        Err(ToolError::Failed {
+        Err(ToolError::ToolFailed {
             command: self.command_line(arguments),
             status: output.status,
             message: combine_output(&output),
@@ -186,7 +186,7 @@ impl Tool {
 
     /// Formats the tool's command line as a shell would show it.
     pub fn command_line<A: AsRef<OsStr>>(self, arguments: &[A]) -> String {
-        let mut line = self.name().to_owned();
+        let mut line = self.tool_name().to_owned();
         for argument in arguments {
             line += " ";
             line += &argument.as_ref().to_string_lossy();
@@ -198,7 +198,7 @@ impl Tool {
 /// Makes a tool end when this process is killed. Otherwise losetup could attach a device after
 /// `diskperf clean` had removed the image and searched for its devices.
 #[allow(unsafe_code)]
-pub(in crate::host) fn end_with_parent(command: &mut Command) {
+pub(in crate::host) fn kill_with_parent(command: &mut Command) {
     let us = rustix::process::getpid();
     let in_the_child = move || {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;

@@ -1,7 +1,7 @@
 //! Mount of a fresh file system that is unmounted with its owner.
 
 use super::{FreshError, FreshKind};
-use crate::host::device::tool::Tool;
+use crate::host::device::tool::ExternalTool;
 use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change};
@@ -35,7 +35,7 @@ pub fn enter_private_mounts() -> Result<(), FreshError> {
             let propagation = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
             mount_change("/", propagation)
         })
-        .map_err(|error| FreshError::PrivateMounts {
+        .map_err(|error| FreshError::PrivateMountsFailed {
             source: error.into(),
         })
 }
@@ -75,15 +75,19 @@ impl MountedFilesystem {
         options: &[String],
     ) -> Result<Self, FreshError> {
         rustix::fs::mkdir(&mount_point, Mode::RWXU)
-            .map_err(|error| FreshError::io("make a folder", directory, error))?;
+            .map_err(|error| FreshError::from_io("make a folder", directory, error))?;
         let options = options.join(",");
         // Without a note in /run/mount, which would outlive a private mount.
-        let mut arguments = vec![OsStr::new("-n"), OsStr::new("-t"), OsStr::new(kind.name())];
+        let mut arguments = vec![
+            OsStr::new("-n"),
+            OsStr::new("-t"),
+            OsStr::new(kind.kind_name()),
+        ];
         if !options.is_empty() {
             arguments.extend([OsStr::new("-o"), OsStr::new(&options)]);
         }
         arguments.extend([device.as_os_str(), directory.as_os_str()]);
-        Tool::Mount.run_checked(&arguments)?;
+        ExternalTool::Mount.run_checked(&arguments)?;
         Ok(Self {
             directory: directory.to_owned(),
             mount_point,
@@ -98,7 +102,7 @@ impl MountedFilesystem {
     /// Unmounts the file system, which writes all its data to the device.
     pub(super) fn unmount(mut self) -> Result<(), FreshError> {
         // After an error, the drop detaches it.
-        unmount_with_retries(&self.mount_point).map_err(|source| FreshError::Unmount {
+        unmount_with_retries(&self.mount_point).map_err(|source| FreshError::UnmountFailed {
             directory: self.directory.clone(),
             source,
         })?;

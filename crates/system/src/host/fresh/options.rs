@@ -7,22 +7,22 @@ use super::FreshKind;
 #[derive(Clone, Copy)]
 enum OptionValue {
     NoValue,
-    Word,
+    AnyWord,
     /// Value in the form `KEY` or `KEY=VALUE`, or several with commas, with one of these keys.
-    Keys(&'static [&'static str]),
+    KeyedValues(&'static [&'static str]),
 }
 
 /// Option of mkfs: its letter, its long name (may be empty), and its value.
 type MkfsOption = (char, &'static str, OptionValue);
 
 const EXT_MKFS_OPTIONS: &[MkfsOption] = &[
-    ('b', "", OptionValue::Word),
-    ('C', "", OptionValue::Word),
+    ('b', "", OptionValue::AnyWord),
+    ('C', "", OptionValue::AnyWord),
     ('D', "", OptionValue::NoValue),
     (
         'E',
         "",
-        OptionValue::Keys(&[
+        OptionValue::KeyedValues(&[
             "assume_storage_prezeroed",
             "desc_size",
             "discard",
@@ -44,35 +44,35 @@ const EXT_MKFS_OPTIONS: &[MkfsOption] = &[
             "stripe_width",
         ]),
     ),
-    ('e', "", OptionValue::Word),
-    ('G', "", OptionValue::Word),
-    ('g', "", OptionValue::Word),
-    ('I', "", OptionValue::Word),
-    ('i', "", OptionValue::Word),
+    ('e', "", OptionValue::AnyWord),
+    ('G', "", OptionValue::AnyWord),
+    ('g', "", OptionValue::AnyWord),
+    ('I', "", OptionValue::AnyWord),
+    ('i', "", OptionValue::AnyWord),
     (
         'J',
         "",
-        OptionValue::Keys(&["fast_commit_size", "location", "size"]),
+        OptionValue::KeyedValues(&["fast_commit_size", "location", "size"]),
     ),
     ('j', "", OptionValue::NoValue),
-    ('L', "", OptionValue::Word),
-    ('m', "", OptionValue::Word),
-    ('N', "", OptionValue::Word),
-    ('O', "", OptionValue::Word),
-    ('o', "", OptionValue::Word),
+    ('L', "", OptionValue::AnyWord),
+    ('m', "", OptionValue::AnyWord),
+    ('N', "", OptionValue::AnyWord),
+    ('O', "", OptionValue::AnyWord),
+    ('o', "", OptionValue::AnyWord),
     ('q', "", OptionValue::NoValue),
-    ('r', "", OptionValue::Word),
-    ('T', "", OptionValue::Word),
-    ('U', "", OptionValue::Word),
+    ('r', "", OptionValue::AnyWord),
+    ('T', "", OptionValue::AnyWord),
+    ('U', "", OptionValue::AnyWord),
     ('v', "", OptionValue::NoValue),
 ];
 
 const XFS_MKFS_OPTIONS: &[MkfsOption] = &[
-    ('b', "", OptionValue::Keys(&["size"])),
+    ('b', "", OptionValue::KeyedValues(&["size"])),
     (
         'd',
         "",
-        OptionValue::Keys(&[
+        OptionValue::KeyedValues(&[
             "agcount",
             "agsize",
             "cowextsize",
@@ -89,7 +89,7 @@ const XFS_MKFS_OPTIONS: &[MkfsOption] = &[
     (
         'i',
         "",
-        OptionValue::Keys(&[
+        OptionValue::KeyedValues(&[
             "attr",
             "exchange",
             "maxpct",
@@ -101,11 +101,11 @@ const XFS_MKFS_OPTIONS: &[MkfsOption] = &[
         ]),
     ),
     ('K', "", OptionValue::NoValue),
-    ('L', "", OptionValue::Word),
+    ('L', "", OptionValue::AnyWord),
     (
         'l',
         "",
-        OptionValue::Keys(&[
+        OptionValue::KeyedValues(&[
             "agnum",
             "internal",
             "lazy-count",
@@ -119,7 +119,7 @@ const XFS_MKFS_OPTIONS: &[MkfsOption] = &[
     (
         'm',
         "",
-        OptionValue::Keys(&[
+        OptionValue::KeyedValues(&[
             "autofsck",
             "bigtime",
             "crc",
@@ -134,24 +134,24 @@ const XFS_MKFS_OPTIONS: &[MkfsOption] = &[
     (
         'n',
         "",
-        OptionValue::Keys(&["ftype", "parent", "size", "version"]),
+        OptionValue::KeyedValues(&["ftype", "parent", "size", "version"]),
     ),
     ('q', "", OptionValue::NoValue),
-    ('s', "", OptionValue::Keys(&["size"])),
+    ('s', "", OptionValue::KeyedValues(&["size"])),
 ];
 
 const BTRFS_MKFS_OPTIONS: &[MkfsOption] = &[
-    ('d', "data", OptionValue::Word),
+    ('d', "data", OptionValue::AnyWord),
     ('K', "nodiscard", OptionValue::NoValue),
-    ('L', "label", OptionValue::Word),
+    ('L', "label", OptionValue::AnyWord),
     ('M', "mixed", OptionValue::NoValue),
-    ('m', "metadata", OptionValue::Word),
-    ('n', "nodesize", OptionValue::Word),
-    ('O', "features", OptionValue::Word),
+    ('m', "metadata", OptionValue::AnyWord),
+    ('n', "nodesize", OptionValue::AnyWord),
+    ('O', "features", OptionValue::AnyWord),
     ('q', "quiet", OptionValue::NoValue),
-    ('R', "runtime-features", OptionValue::Word),
-    ('s', "sectorsize", OptionValue::Word),
-    ('U', "uuid", OptionValue::Word),
+    ('R', "runtime-features", OptionValue::AnyWord),
+    ('s', "sectorsize", OptionValue::AnyWord),
+    ('U', "uuid", OptionValue::AnyWord),
     ('v', "verbose", OptionValue::NoValue),
 ];
 
@@ -296,16 +296,16 @@ const BTRFS_MOUNT_OPTIONS: &[&str] = &[
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DisallowedOption {
     /// Rejected option as the user wrote it.
-    pub(super) option: String,
+    pub(super) option_text: String,
     /// Options of mkfs or mount that are accepted instead.
-    pub(super) allowed: String,
+    pub(super) allowed_options: String,
 }
 
 impl DisallowedOption {
     fn new(option: impl Into<String>, allowed: impl Into<String>) -> Self {
         Self {
-            option: option.into(),
-            allowed: allowed.into(),
+            option_text: option.into(),
+            allowed_options: allowed.into(),
         }
     }
 }
@@ -325,8 +325,10 @@ pub(super) fn check_mkfs(kind: FreshKind, arguments: &[String]) -> Result<(), Di
                 let allowed = format!("{name} by itself");
                 return Err(DisallowedOption::new(word, allowed));
             }
-            (OptionValue::Word | OptionValue::Keys(_), Some(value)) => value,
-            (OptionValue::Word | OptionValue::Keys(_), None) => words.next().unwrap_or(""),
+            (OptionValue::AnyWord | OptionValue::KeyedValues(_), Some(value)) => value,
+            (OptionValue::AnyWord | OptionValue::KeyedValues(_), None) => {
+                words.next().unwrap_or("")
+            }
         };
         let whole = match attached {
             Some(_) => word.to_owned(),
@@ -334,14 +336,14 @@ pub(super) fn check_mkfs(kind: FreshKind, arguments: &[String]) -> Result<(), Di
         };
         match takes {
             OptionValue::NoValue => {}
-            OptionValue::Word if is_plain_word(value) => {}
-            OptionValue::Word => {
+            OptionValue::AnyWord if is_plain_word(value) => {}
+            OptionValue::AnyWord => {
                 let allowed = format!("{name} with a number or a word, without `/`");
                 return Err(DisallowedOption::new(whole, allowed));
             }
-            OptionValue::Keys(keys) if value.split(',').all(|part| has_allowed_key(keys, part)) => {
-            }
-            OptionValue::Keys(keys) => {
+            OptionValue::KeyedValues(keys)
+                if value.split(',').all(|part| has_allowed_key(keys, part)) => {}
+            OptionValue::KeyedValues(keys) => {
                 let allowed = format!("{name} with {}", keys.join(", "));
                 return Err(DisallowedOption::new(whole, allowed));
             }

@@ -20,10 +20,10 @@ pub enum FreshKind {
 
 impl FreshKind {
     /// Every kind of fresh file system.
-    pub const ALL: [Self; 4] = [Self::Ext2, Self::Ext4, Self::Xfs, Self::Btrfs];
+    pub const ALL_KINDS: [Self; 4] = [Self::Ext2, Self::Ext4, Self::Xfs, Self::Btrfs];
 
     /// Returns the kernel's name of the file system kind.
-    pub fn name(self) -> &'static str {
+    pub fn kind_name(self) -> &'static str {
         match self {
             Self::Ext2 => "ext2",
             Self::Ext4 => "ext4",
@@ -83,15 +83,15 @@ impl FreshKind {
 
 impl fmt::Display for FreshKind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
+        formatter.write_str(self.kind_name())
     }
 }
 
 /// Error in the text or the figures of a fresh file system's specification.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SpecError {
+pub enum FreshSpecError {
     /// Unknown kind of file system.
-    #[error("diskperf cannot create the file system `{kind}`; {}", suggest_nearest(.kind, &FreshKind::ALL.map(FreshKind::name)))]
+    #[error("diskperf cannot create the file system `{kind}`; {}", suggest_nearest(.kind, &FreshKind::ALL_KINDS.map(FreshKind::kind_name)))]
     UnknownKind {
         /// Kind of file system as the user wrote it.
         kind: String,
@@ -112,7 +112,7 @@ pub enum SpecError {
     },
     /// Value of a key that is not a valid size.
     #[error("{key} of a fresh file system: {source}")]
-    Size {
+    InvalidSize {
         /// Key with the invalid size.
         key: &'static str,
         /// Error in the text of the size.
@@ -144,7 +144,7 @@ pub enum SpecError {
     },
     /// Block size that the file system kind does not support on this machine.
     #[error("{kind} does not support blocks of {block_bytes} bytes on this machine: block_bytes must be {}", format_sizes(.allowed))]
-    BlockBytes {
+    InvalidBlockBytes {
         /// Kind of the fresh file system: ext2, ext4, XFS or btrfs.
         kind: FreshKind,
         /// Block size that was requested, in bytes.
@@ -154,7 +154,7 @@ pub enum SpecError {
     },
     /// Image that is too small for the file system or the files.
     #[error("an image of {size_bytes} bytes is too small: {kind} needs at least {needed_bytes} here (size={}M)", needed_bytes.div_ceil(MIB))]
-    TooSmall {
+    ImageTooSmall {
         /// Kind of the fresh file system: ext2, ext4, XFS or btrfs.
         kind: FreshKind,
         /// Requested size of the image, in bytes.
@@ -174,7 +174,7 @@ const DEFAULT_BLOCK_BYTES: u64 = 4096;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FreshSpec {
     /// Kind of the fresh file system: ext2, ext4, XFS or btrfs.
-    pub kind: FreshKind,
+    pub filesystem_kind: FreshKind,
     /// Block size of the file system in bytes.
     pub block_bytes: u64,
     /// Size of the image in bytes. If absent, it follows from the data to be written.
@@ -192,24 +192,24 @@ impl FreshSpec {
     /// # Errors
     ///
     /// The requested image size is too small, or the block size is not supported.
-    pub fn image_bytes(&self, payload_bytes: u64) -> Result<u64, SpecError> {
-        let allowed = self.kind.block_sizes();
+    pub fn image_bytes(&self, payload_bytes: u64) -> Result<u64, FreshSpecError> {
+        let allowed = self.filesystem_kind.block_sizes();
         if !allowed.contains(&self.block_bytes) {
-            return Err(SpecError::BlockBytes {
-                kind: self.kind,
+            return Err(FreshSpecError::InvalidBlockBytes {
+                kind: self.filesystem_kind,
                 block_bytes: self.block_bytes,
                 allowed,
             });
         }
         let Some(size_bytes) = self.size_bytes else {
-            return Ok(self.kind.image_bytes_for(payload_bytes));
+            return Ok(self.filesystem_kind.image_bytes_for(payload_bytes));
         };
         // Whether the payload fits on an image of the user's own size is seen
         // once it is made; below this, it certainly does not.
-        let needed_bytes = self.kind.image_bytes_min().max(payload_bytes);
+        let needed_bytes = self.filesystem_kind.image_bytes_min().max(payload_bytes);
         if size_bytes < needed_bytes {
-            return Err(SpecError::TooSmall {
-                kind: self.kind,
+            return Err(FreshSpecError::ImageTooSmall {
+                kind: self.filesystem_kind,
                 size_bytes,
                 needed_bytes,
             });
@@ -217,50 +217,53 @@ impl FreshSpec {
         Ok(size_bytes)
     }
 
-    fn check_mkfs(&self) -> Result<(), SpecError> {
-        let kind = self.kind;
-        check_mkfs(kind, &self.mkfs_arguments).map_err(|refused| SpecError::MkfsArgument {
+    fn check_mkfs(&self) -> Result<(), FreshSpecError> {
+        let kind = self.filesystem_kind;
+        check_mkfs(kind, &self.mkfs_arguments).map_err(|refused| FreshSpecError::MkfsArgument {
             kind,
-            option: refused.option,
-            allowed: refused.allowed,
+            option: refused.option_text,
+            allowed: refused.allowed_options,
         })
     }
 
-    fn check_mount(&self, option: &str) -> Result<(), SpecError> {
-        let kind = self.kind;
-        check_mount(kind, option).map_err(|refused| SpecError::MountOption {
+    fn check_mount(&self, option: &str) -> Result<(), FreshSpecError> {
+        let kind = self.filesystem_kind;
+        check_mount(kind, option).map_err(|refused| FreshSpecError::MountOption {
             kind,
-            option: refused.option,
-            allowed: refused.allowed,
+            option: refused.option_text,
+            allowed: refused.allowed_options,
         })
     }
 }
 
 impl FromStr for FreshSpec {
-    type Err = SpecError;
+    type Err = FreshSpecError;
 
-    fn from_str(text: &str) -> Result<Self, SpecError> {
+    fn from_str(text: &str) -> Result<Self, FreshSpecError> {
         let (kind, pieces) = text.split_once(':').unwrap_or((text, ""));
-        let kind = FreshKind::ALL
+        let kind = FreshKind::ALL_KINDS
             .into_iter()
-            .find(|known| known.name() == kind)
-            .ok_or_else(|| SpecError::UnknownKind {
+            .find(|known| known.kind_name() == kind)
+            .ok_or_else(|| FreshSpecError::UnknownKind {
                 kind: kind.to_owned(),
             })?;
         let mut spec = Self {
-            kind,
+            filesystem_kind: kind,
             block_bytes: DEFAULT_BLOCK_BYTES,
             size_bytes: None,
             mkfs_arguments: Vec::new(),
             mount_options: Vec::new(),
         };
         for piece in pieces.split(',').filter(|piece| !piece.is_empty()) {
-            let (key, value) = piece
-                .split_once('=')
-                .ok_or_else(|| SpecError::NotKeyValue {
-                    piece: piece.to_owned(),
-                })?;
-            let size = |key| parse_size(value).map_err(|source| SpecError::Size { key, source });
+            let (key, value) =
+                piece
+                    .split_once('=')
+                    .ok_or_else(|| FreshSpecError::NotKeyValue {
+                        piece: piece.to_owned(),
+                    })?;
+            let size = |key| {
+                parse_size(value).map_err(|source| FreshSpecError::InvalidSize { key, source })
+            };
             match key.trim() {
                 "block_bytes" => spec.block_bytes = size("block_bytes")?,
                 "size" => spec.size_bytes = Some(size("size")?),
@@ -272,7 +275,7 @@ impl FromStr for FreshSpec {
                     spec.mount_options.push(value.to_owned());
                 }
                 key => {
-                    return Err(SpecError::UnknownKey {
+                    return Err(FreshSpecError::UnknownKey {
                         key: key.to_owned(),
                     });
                 }
@@ -316,7 +319,7 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let plain = FreshSpec {
-            kind: FreshKind::Ext4,
+            filesystem_kind: FreshKind::Ext4,
             block_bytes: 4096,
             size_bytes: None,
             mkfs_arguments: vec![],
@@ -328,7 +331,7 @@ mod tests {
             (
                 "ext2:block_bytes=1K",
                 FreshSpec {
-                    kind: FreshKind::Ext2,
+                    filesystem_kind: FreshKind::Ext2,
                     block_bytes: 1024,
                     ..plain.clone()
                 },
@@ -336,7 +339,7 @@ mod tests {
             (
                 "xfs:size=1G,mkfs=-m reflink=0 -d agcount=2,mount=noatime,mount=logbufs=8",
                 FreshSpec {
-                    kind: FreshKind::Xfs,
+                    filesystem_kind: FreshKind::Xfs,
                     size_bytes: Some(1 << 30),
                     mkfs_arguments: words(&["-m", "reflink=0", "-d", "agcount=2"]),
                     mount_options: words(&["noatime", "logbufs=8"]),

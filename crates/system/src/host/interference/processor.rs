@@ -1,24 +1,24 @@
 //! Detection of processors that were busy with other work, stolen or throttled.
 
-use super::{NOTABLE_SHARE_MIN, notable_share};
+use super::{NOTABLE_SHARE_MIN, share_if_notable};
 use diskperf_timeline::{Interference, Nanoseconds, WorkerMeasure};
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// Maximum time from a wake-up until a thread runs on an idle processor. It is longest for a
 /// virtual processor, which its hypervisor has to wake.
-const WAKE_UP_TIME_MAX: Nanoseconds = Nanoseconds(50_000);
+const WAKE_UP_DELAY_MAX: Nanoseconds = Nanoseconds(50_000);
 
 /// Length of a tick in `/proc/stat`. A difference of one tick may be no time at all.
-const TICK_TIME: Nanoseconds = Nanoseconds::from_millis(10);
+const STOLEN_TICK_TIME: Nanoseconds = Nanoseconds::from_millis(10);
 
 /// Pause between two counts of runnable threads; longer than a thread takes to end.
-const COUNT_PAUSE: Duration = Duration::from_micros(100);
+const RUNNABLE_COUNT_PAUSE: Duration = Duration::from_micros(100);
 
 /// Files that report throttling and frequency limits of the processors.
 #[derive(Debug)]
 pub(super) struct LimitFiles {
-    processors: u64,
+    processor_count: u64,
     throttle_count_files: Vec<PathBuf>,
     frequency_limit_files: Vec<PathBuf>,
 }
@@ -26,10 +26,10 @@ pub(super) struct LimitFiles {
 /// Counters of all processors, as far as the machine has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ProcessorCounters {
-    processors: u64,
-    stolen_ticks: Option<u64>,
+    processor_count: u64,
+    stolen_tick_count: Option<u64>,
     /// Threads that run or are ready to, including the reader.
-    runnable_threads: Option<u64>,
+    runnable_thread_count: Option<u64>,
     throttle_count: Option<u64>,
     /// Lowest of the maximum frequencies that the processors may use, in kHz.
     frequency_khz_max: Option<u64>,
@@ -37,9 +37,9 @@ pub(super) struct ProcessorCounters {
 
 impl LimitFiles {
     /// Returns the limit files of this machine; none on a virtual machine.
-    pub(super) fn find() -> Self {
+    pub(super) fn find_limit_files() -> Self {
         let mut limits = Self {
-            processors: 0,
+            processor_count: 0,
             throttle_count_files: Vec::new(),
             frequency_limit_files: Vec::new(),
         };
@@ -50,7 +50,7 @@ impl LimitFiles {
             if number.is_none_or(|number| number.parse::<u32>().is_err()) {
                 continue;
             }
-            limits.processors += 1;
+            limits.processor_count += 1;
             let existing = |file: &str| Some(entry.path().join(file)).filter(|path| path.exists());
             let throttled = existing("thermal_throttle/core_throttle_count");
             limits.throttle_count_files.extend(throttled);
@@ -62,17 +62,17 @@ impl LimitFiles {
 }
 
 impl ProcessorCounters {
-    pub(super) fn read(limits: &LimitFiles) -> Self {
+    pub(super) fn read_counters(limits: &LimitFiles) -> Self {
         let number = |path: &PathBuf| -> Option<u64> {
             std::fs::read_to_string(path).ok()?.trim().parse().ok()
         };
         let read = |path| std::fs::read_to_string(path).unwrap_or_default();
         Self {
-            processors: limits.processors,
+            processor_count: limits.processor_count,
             throttle_count: limits.throttle_count_files.iter().map(number).sum(),
             frequency_khz_max: limits.frequency_limit_files.iter().filter_map(number).min(),
-            stolen_ticks: parse_stolen_ticks(&read("/proc/stat")),
-            runnable_threads: Self::count_runnable(),
+            stolen_tick_count: parse_stolen_ticks(&read("/proc/stat")),
+            runnable_thread_count: Self::count_runnable(),
         }
     }
 
@@ -81,7 +81,7 @@ impl ProcessorCounters {
     fn count_runnable() -> Option<u64> {
         let look = || parse_runnable(&std::fs::read_to_string("/proc/loadavg").ok()?);
         let first = look()?;
-        std::thread::sleep(COUNT_PAUSE);
+        std::thread::sleep(RUNNABLE_COUNT_PAUSE);
         Some(look()?.min(first))
     }
 }
@@ -101,13 +101,17 @@ fn parse_runnable(load: &str) -> Option<u64> {
 /// Returns the processor contention of the worker that waited longest. Wake-up times and the
 /// processor time of the program's other workers are subtracted.
 pub(super) fn detect_cpu_wait(workers: &[WorkerMeasure]) -> Option<Interference> {
-    let ran: Nanoseconds = workers.iter().map(|worker| worker.cpu).sum();
+    let ran: Nanoseconds = workers.iter().map(|worker| worker.cpu_time).sum();
     let found = workers.iter().filter_map(|worker| {
-        let wake_ups = Nanoseconds(WAKE_UP_TIME_MAX.0.saturating_mul(worker.voluntary_switches));
-        let own = ran.since(worker.cpu);
-        let waited = worker.cpu_wait?.since(wake_ups).since(own);
-        let share = notable_share(waited, worker.elapsed)?;
-        Some((share, waited, worker.involuntary_switches))
+        let wake_ups = Nanoseconds(
+            WAKE_UP_DELAY_MAX
+                .0
+                .saturating_mul(worker.voluntary_switch_count),
+        );
+        let own = ran.since(worker.cpu_time);
+        let waited = worker.cpu_wait_time?.since(wake_ups).since(own);
+        let share = share_if_notable(waited, worker.elapsed_time)?;
+        Some((share, waited, worker.involuntary_switch_count))
     });
     let (share, waited, preempted) = found.max_by(|(a, ..), (b, ..)| a.total_cmp(b))?;
     Some(Interference::ProcessorWait {
@@ -117,16 +121,16 @@ pub(super) fn detect_cpu_wait(workers: &[WorkerMeasure]) -> Option<Interference>
     })
 }
 
-pub(super) fn detect(
+pub(super) fn detect_processor_interference(
     (before, after): (&ProcessorCounters, &ProcessorCounters),
     span: Nanoseconds,
 ) -> Vec<Interference> {
-    let processors = after.processors.max(1);
+    let processors = after.processor_count.max(1);
     let mut found = Vec::new();
     // The one that counts is running itself.
     let threads = before
-        .runnable_threads
-        .min(after.runnable_threads)
+        .runnable_thread_count
+        .min(after.runnable_thread_count)
         .unwrap_or(0)
         .saturating_sub(1);
     // Fewer than a fourth of the processors leave enough of them to the program.
@@ -137,10 +141,10 @@ pub(super) fn detect(
         let both = of(after).zip(of(before));
         both.map_or(0, |(after, before)| after.saturating_sub(before))
     };
-    let ticks = moved(|counters| counters.stolen_ticks);
-    let stolen = Nanoseconds(TICK_TIME.0.saturating_mul(ticks.saturating_sub(1)));
+    let ticks = moved(|counters| counters.stolen_tick_count);
+    let stolen = Nanoseconds(STOLEN_TICK_TIME.0.saturating_mul(ticks.saturating_sub(1)));
     let whole = Nanoseconds(span.0.saturating_mul(processors));
-    if let Some(share) = notable_share(stolen, whole) {
+    if let Some(share) = share_if_notable(stolen, whole) {
         found.push(Interference::ProcessorStolen {
             stolen_us: stolen.0 / 1000,
             share,
@@ -174,10 +178,10 @@ mod tests {
     /// A worker by milliseconds elapsed, run and waited, and how often it woke up.
     fn worker(elapsed: u64, cpu: u64, waited: u64, wake_ups: u64) -> WorkerMeasure {
         WorkerMeasure {
-            elapsed: Nanoseconds::from_millis(elapsed),
-            cpu: Nanoseconds::from_millis(cpu),
-            cpu_wait: Some(Nanoseconds::from_millis(waited)),
-            voluntary_switches: wake_ups,
+            elapsed_time: Nanoseconds::from_millis(elapsed),
+            cpu_time: Nanoseconds::from_millis(cpu),
+            cpu_wait_time: Some(Nanoseconds::from_millis(waited)),
+            voluntary_switch_count: wake_ups,
             ..WorkerMeasure::default()
         }
     }
@@ -195,7 +199,7 @@ mod tests {
             (vec![worker(300, 100, 200, 0); 3], None),
             (vec![worker(2, 1, 0, 0)], None),
         ] {
-            let found = detect_cpu_wait(&workers).and_then(|found| found.share());
+            let found = detect_cpu_wait(&workers).and_then(|found| found.disturbed_share());
             let named = found.map(|share| (share * 100.0) as u64);
             assert_eq!(named, percent, "{workers:?}");
         }
@@ -206,21 +210,21 @@ mod tests {
     #[test]
     fn what_others_have_is_named() {
         let quiet = ProcessorCounters {
-            processors: 2,
-            runnable_threads: Some(1),
-            stolen_ticks: Some(100),
+            processor_count: 2,
+            runnable_thread_count: Some(1),
+            stolen_tick_count: Some(100),
             throttle_count: Some(5),
             frequency_khz_max: Some(3_000_000),
         };
         let change = |runnable, stolen_ticks, throttled, frequency_khz_max| ProcessorCounters {
-            processors: 2,
-            runnable_threads: Some(runnable),
-            stolen_ticks: Some(stolen_ticks),
+            processor_count: 2,
+            runnable_thread_count: Some(runnable),
+            stolen_tick_count: Some(stolen_ticks),
             throttle_count: Some(throttled),
             frequency_khz_max,
         };
         let hogged = ProcessorCounters {
-            runnable_threads: Some(5),
+            runnable_thread_count: Some(5),
             ..quiet
         };
         let span = Nanoseconds::from_millis(100);
@@ -248,8 +252,8 @@ mod tests {
                 &["frequency_limit"],
             ),
         ] {
-            let found = detect((&before, &after), span);
-            let named: Vec<&str> = found.iter().map(Interference::kind).collect();
+            let found = detect_processor_interference((&before, &after), span);
+            let named: Vec<&str> = found.iter().map(Interference::kind_name).collect();
             assert_eq!(named, kinds, "{after:?}");
         }
     }

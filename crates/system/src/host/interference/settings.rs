@@ -7,14 +7,14 @@ fn setting_values(device: &Device) -> [(&'static str, String); 5] {
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
     [
         ("read_ahead_kb", number(device.read_ahead_kib)),
-        ("scheduler", text(&device.scheduler)),
-        ("nr_requests", number(device.queue_requests)),
-        ("max_sectors_kb", number(device.max_request_kib)),
-        ("write_cache", text(&device.write_cache)),
+        ("scheduler", text(&device.io_scheduler)),
+        ("nr_requests", number(device.queue_request_count_max)),
+        ("max_sectors_kb", number(device.request_kib_max)),
+        ("write_cache", text(&device.write_cache_mode)),
     ]
 }
 
-pub(super) fn detect(before: &[Device], now: &[Device]) -> Vec<Interference> {
+pub(super) fn detect_setting_changes(before: &[Device], now: &[Device]) -> Vec<Interference> {
     let mut found = Vec::new();
     for (before, after) in before.iter().zip(now) {
         for ((setting, was), (_, is)) in setting_values(before)
@@ -42,18 +42,18 @@ mod tests {
     fn each_setting_that_changed_is_named() {
         let noted = Device {
             name: "vda".to_owned(),
-            scheduler: Some("none".to_owned()),
+            io_scheduler: Some("none".to_owned()),
             read_ahead_kib: Some(128),
             ..Device::default()
         };
         let now = Device {
-            scheduler: Some("bfq".to_owned()),
+            io_scheduler: Some("bfq".to_owned()),
             read_ahead_kib: Some(0),
             ..noted.clone()
         };
         let noted = std::slice::from_ref(&noted);
-        assert_eq!(detect(noted, noted), []);
-        let named: Vec<String> = detect(noted, &[now])
+        assert_eq!(detect_setting_changes(noted, noted), []);
+        let named: Vec<String> = detect_setting_changes(noted, &[now])
             .iter()
             .map(ToString::to_string)
             .collect();

@@ -7,86 +7,88 @@
 //! a thread that slept. So a thread without other work wakes up periodically and measures its
 //! delay. Time that it was ready to run is subtracted, since that is processor contention.
 
-use super::notable_share;
-use crate::host::clock::{machine_sleep_time, monotonic};
-use crate::host::usage::CpuWait;
+use super::share_if_notable;
+use crate::host::clock::{machine_sleep_time, monotonic_now};
+use crate::host::usage::CpuWaitFile;
 use diskperf_timeline::{Interference, Nanoseconds, Repetition};
 use std::time::Duration;
 
 /// Detector of stops, which the main thread calls periodically while it waits for workers.
-pub struct Roll {
-    answered_at: Nanoseconds,
-    missed_time: Nanoseconds,
+pub struct StopDetector {
+    last_run_time: Nanoseconds,
+    stopped_time: Nanoseconds,
     /// Time that the machine had slept before the detector started.
-    slept_before: Nanoseconds,
-    cpu_wait: Option<(CpuWait, Nanoseconds)>,
+    machine_sleep_before: Nanoseconds,
+    cpu_wait: Option<(CpuWaitFile, Nanoseconds)>,
 }
 
-impl Roll {
+impl StopDetector {
     /// Interval between answers. It detects the shortest stop that would be reported for a
     /// repetition of a tenth of a second. An answer costs some microseconds, too little to affect
     /// the figures.
-    pub const PERIOD: Duration = Duration::from_millis(10);
+    pub const CHECK_PERIOD: Duration = Duration::from_millis(10);
 
     /// Starts a detector of stops for the calling thread's process.
-    pub fn begin() -> Self {
-        let wait = CpuWait::of_current_thread();
+    pub fn start_detector() -> Self {
+        let wait = CpuWaitFile::of_current_thread();
         Self {
             cpu_wait: wait.and_then(|wait| {
-                let now = wait.read()?;
+                let now = wait.read_wait_time()?;
                 Some((wait, now))
             }),
-            missed_time: Nanoseconds::ZERO,
-            slept_before: machine_sleep_time(),
-            answered_at: monotonic(),
+            stopped_time: Nanoseconds::ZERO,
+            machine_sleep_before: machine_sleep_time(),
+            last_run_time: monotonic_now(),
         }
     }
 
-    fn period() -> Nanoseconds {
-        Nanoseconds(Self::PERIOD.as_nanos() as u64)
+    fn check_period() -> Nanoseconds {
+        Nanoseconds(Self::CHECK_PERIOD.as_nanos() as u64)
     }
 
-    /// Records that the thread runs now. A delay beyond [`Self::PERIOD`] counts as missed time.
-    pub fn answer(&mut self) {
-        let now = monotonic();
-        let late = now.since(self.answered_at).since(Self::period());
-        self.missed_time = self.missed_time + late;
-        self.answered_at = now;
+    /// Records that the thread runs now. A delay beyond [`Self::CHECK_PERIOD`] counts as missed time.
+    pub fn record_run(&mut self) {
+        let now = monotonic_now();
+        let late = now.since(self.last_run_time).since(Self::check_period());
+        self.stopped_time = self.stopped_time + late;
+        self.last_run_time = now;
     }
 
     /// Restarts the detector's interval after other work of this thread. The duration of that work
     /// does not count as missed time.
-    pub fn resume(&mut self) {
-        self.answered_at = monotonic();
+    pub fn restart_period(&mut self) {
+        self.last_run_time = monotonic_now();
     }
 
     /// Returns the time during which this process neither ran nor was ready to, including the
     /// machine's sleep.
-    pub fn end(self) -> Nanoseconds {
-        self.end_with_sleep(machine_sleep_time())
+    pub fn stopped_time_total(self) -> Nanoseconds {
+        self.stopped_time_with_sleep(machine_sleep_time())
     }
 
-    fn end_with_sleep(mut self, slept: Nanoseconds) -> Nanoseconds {
-        self.answer();
+    fn stopped_time_with_sleep(mut self, slept: Nanoseconds) -> Nanoseconds {
+        self.record_run();
         let waited = self.cpu_wait.and_then(|(wait, before)| {
-            let now = wait.read()?;
+            let now = wait.read_wait_time()?;
             Some(now.since(before))
         });
-        let awake = self.missed_time.since(waited.unwrap_or_default());
-        awake + slept.since(self.slept_before)
+        let awake = self.stopped_time.since(waited.unwrap_or_default());
+        awake + slept.since(self.machine_sleep_before)
     }
 }
 
-pub(super) fn detect(stopped: Nanoseconds, repetition: &Repetition) -> Option<Interference> {
-    let elapsed = repetition.durable().unwrap_or(repetition.elapsed());
+pub(super) fn detect_stop(stopped: Nanoseconds, repetition: &Repetition) -> Option<Interference> {
+    let elapsed = repetition
+        .durable_time()
+        .unwrap_or(repetition.elapsed_time());
     // A timer may be late by less on a machine that saves power.
     if stopped < TIMER_DELAY_MAX {
         return None;
     }
-    Some(Interference::Stopped {
+    Some(Interference::ProcessStopped {
         stopped_us: stopped.0 / 1000,
         // The time that passed does not have the machine's sleep in it.
-        share: notable_share(stopped, elapsed)?.min(1.0),
+        share: share_if_notable(stopped, elapsed)?.min(1.0),
     })
 }
 
@@ -101,7 +103,7 @@ mod tests {
     fn a_tenth_of_the_time_is_named() {
         let repetition = |elapsed_ms| Repetition {
             workers: vec![WorkerMeasure {
-                elapsed: Nanoseconds::from_millis(elapsed_ms),
+                elapsed_time: Nanoseconds::from_millis(elapsed_ms),
                 ..WorkerMeasure::default()
             }],
             ..Repetition::default()
@@ -115,11 +117,11 @@ mod tests {
             // A night.
             (30_000_000, 4000, Some(1.0)),
         ] {
-            let found = detect(
+            let found = detect_stop(
                 Nanoseconds::from_millis(stopped_ms),
                 &repetition(elapsed_ms),
             );
-            let named = found.as_ref().and_then(Interference::share);
+            let named = found.as_ref().and_then(Interference::disturbed_share);
             assert_eq!(named, share, "{stopped_ms} of {elapsed_ms} ms");
         }
     }
@@ -127,21 +129,21 @@ mod tests {
     #[test]
     fn a_sleep_of_the_machine_is_missed_too() {
         const NIGHT: Nanoseconds = Nanoseconds::from_millis(30_000_000);
-        let roll = Roll::begin();
-        let later = roll.slept_before + NIGHT;
-        let missed_time = roll.end_with_sleep(later);
+        let roll = StopDetector::start_detector();
+        let later = roll.machine_sleep_before + NIGHT;
+        let missed_time = roll.stopped_time_with_sleep(later);
         assert!(missed_time >= NIGHT, "{missed_time:?}");
     }
 
     #[test]
     fn who_sleeps_for_longer_than_a_period_has_missed_the_rest() {
-        let mut roll = Roll::begin();
-        roll.answer();
+        let mut roll = StopDetector::start_detector();
+        roll.record_run();
         let sleep = Duration::from_millis(50);
         std::thread::sleep(sleep);
-        let least = Nanoseconds(sleep.as_nanos() as u64).since(Roll::period());
-        let missed_time = roll.missed_time;
-        roll.answer();
-        assert!(roll.missed_time.since(missed_time) >= least);
+        let least = Nanoseconds(sleep.as_nanos() as u64).since(StopDetector::check_period());
+        let missed_time = roll.stopped_time;
+        roll.record_run();
+        assert!(roll.stopped_time.since(missed_time) >= least);
     }
 }

@@ -12,7 +12,7 @@ use diskperf_timeline::{DeviceTraffic, Interference, Repetition};
 const REPORTED_BYTES_MIN: u64 = 512 << 10;
 
 /// Divisor of a program's bytes that gives the file system's own I/O for maps and checksums.
-const METADATA_DIVISOR: u64 = 20;
+const METADATA_SHARE_DIVISOR: u64 = 20;
 
 /// Allowance for each file that is created or synced: its inode, directory and maps, both in the
 /// journal and in place.
@@ -21,22 +21,22 @@ const METADATA_CALL_BYTES: u64 = 32 << 10;
 /// Allowance for a drive with several disks or below a loop device: this multiple of the program's
 /// bytes, plus this many bytes. A byte of the program may be several on a disk: the file system of
 /// the image, read-ahead in its file, parity.
-const LAYERED_ALLOWANCE: (u64, u64) = (2, 16 << 20);
+const LAYERED_TRAFFIC_ALLOWANCE: (u64, u64) = (2, 16 << 20);
 
 /// Returns the I/O of other processes on each device. `own_read_bytes` is the number of bytes read
 /// by this process, including its kernel threads; `None` if the kernel does not account them.
-pub(super) fn detect(
+pub(super) fn detect_foreign_io(
     sole_disks: &[String],
     repetition: &Repetition,
     own_read_bytes: Option<u64>,
 ) -> Vec<Interference> {
     let others = repetition.devices.iter().filter_map(|device| {
-        let is_plain = sole_disks.contains(&device.device);
+        let is_plain = sole_disks.contains(&device.device_name);
         let (read, written) = match is_plain {
             true => allowed_bytes(repetition, own_read_bytes),
             false => {
-                let bytes =
-                    program_io_bytes(repetition) * LAYERED_ALLOWANCE.0 + LAYERED_ALLOWANCE.1;
+                let bytes = program_io_bytes(repetition) * LAYERED_TRAFFIC_ALLOWANCE.0
+                    + LAYERED_TRAFFIC_ALLOWANCE.1;
                 (bytes, bytes)
             }
         };
@@ -47,14 +47,15 @@ pub(super) fn detect(
 
 /// Returns the bytes of reads and writes that the program may have caused.
 fn allowed_bytes(repetition: &Repetition, own_read_bytes: Option<u64>) -> (u64, u64) {
-    let of_workers =
-        || repetition.total(|worker| worker.storage_read_bytes.unwrap_or(worker.read_bytes));
+    let of_workers = || {
+        repetition.sum_over_workers(|worker| worker.storage_read_bytes.unwrap_or(worker.read_bytes))
+    };
     let read = own_read_bytes.unwrap_or_else(of_workers);
-    let written = repetition.total(|worker| worker.written_bytes);
-    let calls = repetition.total(|worker| worker.metadata_calls);
+    let written = repetition.sum_over_workers(|worker| worker.written_bytes);
+    let calls = repetition.sum_over_workers(|worker| worker.metadata_call_count);
     (
-        read + read / METADATA_DIVISOR,
-        written + written / METADATA_DIVISOR + calls * METADATA_CALL_BYTES,
+        read + read / METADATA_SHARE_DIVISOR,
+        written + written / METADATA_SHARE_DIVISOR + calls * METADATA_CALL_BYTES,
     )
 }
 
@@ -65,8 +66,8 @@ fn excess_traffic(device: &DeviceTraffic, read: u64, written: u64) -> Option<Int
     };
     let read_bytes = beyond(device.read_bytes, read);
     let written_bytes = beyond(device.written_bytes, written);
-    (read_bytes + written_bytes > 0).then(|| Interference::OtherIo {
-        device: device.device.clone(),
+    (read_bytes + written_bytes > 0).then(|| Interference::ForeignIo {
+        device: device.device_name.clone(),
         read_bytes,
         written_bytes,
     })
@@ -90,11 +91,11 @@ mod tests {
             workers: vec![WorkerMeasure {
                 storage_read_bytes: Some(read),
                 written_bytes: written,
-                metadata_calls: calls,
+                metadata_call_count: calls,
                 ..WorkerMeasure::default()
             }],
             devices: vec![DeviceTraffic {
-                device: "vda".to_owned(),
+                device_name: "vda".to_owned(),
                 read_bytes,
                 written_bytes,
                 busy_ms: 0,
@@ -103,9 +104,9 @@ mod tests {
             ..Repetition::default()
         };
         let sole_disks: Vec<String> = sole_disks.iter().map(|&name| name.to_owned()).collect();
-        match detect(&sole_disks, &repetition, None)[..] {
+        match detect_foreign_io(&sole_disks, &repetition, None)[..] {
             [
-                Interference::OtherIo {
+                Interference::ForeignIo {
                     read_bytes,
                     written_bytes,
                     ..
@@ -140,7 +141,7 @@ mod tests {
     #[test]
     fn reads_of_threads_that_ended_are_the_process_s() {
         let device = |read_bytes| DeviceTraffic {
-            device: "vda".to_owned(),
+            device_name: "vda".to_owned(),
             read_bytes,
             ..DeviceTraffic::default()
         };
@@ -149,7 +150,7 @@ mod tests {
                 devices: vec![device(moved * MIB)],
                 ..Repetition::default()
             };
-            let found = detect(&["vda".to_owned()], &repetition, Some(own * MIB));
+            let found = detect_foreign_io(&["vda".to_owned()], &repetition, Some(own * MIB));
             assert_eq!(found.len(), named, "{own} of {moved} MiB");
         }
     }

@@ -1,7 +1,7 @@
 //! Partial output files whose writer was killed.
 
-use super::partial::is_name;
-use crate::host::listing::Listing;
+use super::partial::is_partial_name;
+use crate::host::listing::DirectoryListing;
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::OsString;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct AbandonedOutput {
     path: PathBuf,
-    name: OsString,
+    file_name: OsString,
     directory: Arc<OwnedFd>,
     file: OwnedFd,
 }
@@ -27,12 +27,12 @@ impl AbandonedOutput {
     /// # Errors
     ///
     /// The directory cannot be read.
-    pub fn find(directory: &Path) -> io::Result<impl Iterator<Item = Self> + use<>> {
-        let Listing {
+    pub fn find_in_directory(directory: &Path) -> io::Result<impl Iterator<Item = Self> + use<>> {
+        let DirectoryListing {
             path,
             directory,
-            names,
-        } = Listing::read(directory, is_name)?;
+            entry_names: names,
+        } = DirectoryListing::read_directory(directory, is_partial_name)?;
         Ok(names
             .into_iter()
             .filter_map(move |name| Self::open_if_abandoned(path.join(&name), name, &directory)))
@@ -52,7 +52,7 @@ impl AbandonedOutput {
         rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
         Some(Self {
             path,
-            name,
+            file_name: name,
             directory: directory.clone(),
             file,
         })
@@ -71,9 +71,9 @@ impl AbandonedOutput {
     pub fn remove(self) -> io::Result<()> {
         let held = rustix::fs::fstat(&self.file)?;
         let directory = self.directory.as_fd();
-        match rustix::fs::statat(directory, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
+        match rustix::fs::statat(directory, &self.file_name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(named) if (named.st_dev, named.st_ino) == (held.st_dev, held.st_ino) => Ok(
-                rustix::fs::unlinkat(directory, &self.name, AtFlags::empty())?,
+                rustix::fs::unlinkat(directory, &self.file_name, AtFlags::empty())?,
             ),
             Ok(_) | Err(Errno::NOENT) => Ok(()),
             Err(error) => Err(error.into()),

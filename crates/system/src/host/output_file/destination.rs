@@ -12,20 +12,20 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 /// Maximum number of symbolic links in one path, as in the kernel.
-const LINKS_MAX: usize = 40;
+const SYMBOLIC_LINKS_MAX: usize = 40;
 
 /// Symbolic link of another user that root followed.
 #[derive(Debug)]
 struct FollowedLink {
-    link: PathBuf,
-    owner: u32,
+    link_path: PathBuf,
+    owner_id: u32,
 }
 
 impl FollowedLink {
     fn to_problem(&self) -> OutputProblem {
         OutputProblem::LinkOfOtherUser {
-            link: self.link.clone(),
-            owner: self.owner,
+            link: self.link_path.clone(),
+            owner: self.owner_id,
         }
     }
 }
@@ -34,7 +34,7 @@ impl FollowedLink {
 fn require_link_owner(owner: u32, followed_links: &[FollowedLink]) -> Result<(), OutputProblem> {
     match followed_links
         .iter()
-        .find(|followed_link| followed_link.owner != owner)
+        .find(|followed_link| followed_link.owner_id != owner)
     {
         Some(link) => Err(link.to_problem()),
         None => Ok(()),
@@ -54,13 +54,13 @@ pub(super) struct Destination {
 /// Entry of a directory: a file, a directory or a link.
 pub(super) struct DirectoryEntry {
     file: OwnedFd,
-    status: Stat,
+    file_status: Stat,
 }
 
 impl DirectoryEntry {
     /// Returns the directory entry with a name, without following a link; `None` if there is none.
     /// Nothing is opened for reading or writing, since some devices would react to it.
-    fn find(directory: BorrowedFd<'_>, name: &OsStr) -> Result<Option<Self>, Errno> {
+    fn find_entry(directory: BorrowedFd<'_>, name: &OsStr) -> Result<Option<Self>, Errno> {
         let plain = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // As a directory first: only so is one mounted that is mounted on demand.
         let file = [plain | OFlags::DIRECTORY, plain]
@@ -70,7 +70,7 @@ impl DirectoryEntry {
             .unwrap_or(Err(Errno::NOTDIR));
         match file {
             Ok(file) => Ok(Some(Self {
-                status: rustix::fs::fstat(&file)?,
+                file_status: rustix::fs::fstat(&file)?,
                 file,
             })),
             Err(Errno::NOENT) => Ok(None),
@@ -79,17 +79,18 @@ impl DirectoryEntry {
     }
 
     fn kind(&self) -> FileType {
-        FileType::from_raw_mode(self.status.st_mode)
+        FileType::from_raw_mode(self.file_status.st_mode)
     }
 
     fn is_null(&self) -> bool {
-        self.kind() == FileType::CharacterDevice && self.status.st_rdev == rustix::fs::makedev(1, 3)
+        self.kind() == FileType::CharacterDevice
+            && self.file_status.st_rdev == rustix::fs::makedev(1, 3)
     }
 }
 
 impl Destination {
     /// Resolves a path to its destination; `None` for `/dev/null`.
-    pub(super) fn find(path: &Path) -> Result<Option<Self>, OutputProblem> {
+    pub(super) fn find_destination(path: &Path) -> Result<Option<Self>, OutputProblem> {
         let mut resolver = PathResolver::from_current_directory()?;
         let mut left = split_reversed(path);
         if left.is_empty() {
@@ -97,36 +98,36 @@ impl Destination {
         }
         while let Some(part) = left.pop() {
             match resolver.resolve_next(&part, &mut left)? {
-                PathStep::Entered => {}
-                PathStep::Missing if left.is_empty() => {
+                PathStep::EnteredDirectory => {}
+                PathStep::MissingEntry if left.is_empty() => {
                     return Ok(Some(resolver.into_destination(part)));
                 }
-                PathStep::Missing => return Err(Errno::NOENT.into()),
+                PathStep::MissingEntry => return Err(Errno::NOENT.into()),
                 PathStep::NotADirectory(_) if !left.is_empty() => return Err(Errno::NOTDIR.into()),
                 PathStep::NotADirectory(entry) if entry.is_null() => return Ok(None),
                 PathStep::NotADirectory(_) => return Ok(Some(resolver.into_destination(part))),
             }
         }
-        Err(not_regular_file(FileType::Directory, None))
+        Err(new_not_regular_file(FileType::Directory, None))
     }
 
     pub(super) fn directory(&self) -> BorrowedFd<'_> {
         self.directory.as_fd()
     }
 
-    pub(super) fn name(&self) -> &Path {
+    pub(super) fn file_name(&self) -> &Path {
         Path::new(&self.name)
     }
 
     /// Returns the regular file at the destination; `None` if there is no file yet.
     pub(super) fn open_entry(&self) -> Result<Option<DirectoryEntry>, OutputProblem> {
-        let Some(entry) = DirectoryEntry::find(self.directory(), &self.name)? else {
+        let Some(entry) = DirectoryEntry::find_entry(self.directory(), &self.name)? else {
             return Ok(None);
         };
         if entry.kind() != FileType::RegularFile {
             let real = || std::fs::read_link(path_through(entry.file.as_fd())).ok();
             let real = self.is_reached_by_link.then(real).flatten();
-            return Err(not_regular_file(entry.kind(), real));
+            return Err(new_not_regular_file(entry.kind(), real));
         }
         Ok(Some(entry))
     }
@@ -138,20 +139,23 @@ impl Destination {
             return Ok(None);
         };
         let directory = rustix::fs::fstat(&self.directory)?;
-        let owner = entry.status.st_uid;
-        if is_shared(&directory) && owner != effective_user() && owner != directory.st_uid {
+        let owner = entry.file_status.st_uid;
+        if is_shared_directory(&directory)
+            && owner != effective_user_id()
+            && owner != directory.st_uid
+        {
             return Err(OutputProblem::FileOfOtherUser { owner });
         }
         // Whoever made it read-only wants it to stay, whatever the directory allows.
         let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         rustix::fs::open(path_through(entry.file.as_fd()), flags, Mode::empty())?;
-        Ok(Some(entry.status))
+        Ok(Some(entry.file_status))
     }
 
     /// Checks that followed links of other users lead to their owners' files.
     pub(super) fn require_trusted_links(&self) -> Result<(), OutputProblem> {
-        let there = match DirectoryEntry::find(self.directory(), &self.name)? {
-            Some(entry) => entry.status,
+        let there = match DirectoryEntry::find_entry(self.directory(), &self.name)? {
+            Some(entry) => entry.file_status,
             None => rustix::fs::fstat(&self.directory)?,
         };
         require_link_owner(there.st_uid, &self.followed_links)
@@ -159,10 +163,10 @@ impl Destination {
 
     /// Reports whether a path leads to the existing file at the destination.
     pub(super) fn is_same_file(&self, path: &Path) -> bool {
-        let there = DirectoryEntry::find(self.directory(), &self.name);
+        let there = DirectoryEntry::find_entry(self.directory(), &self.name);
         match (there, rustix::fs::stat(path)) {
             (Ok(Some(there)), Ok(other)) => {
-                FileNumber::from_status(&there.status) == FileNumber::from_status(&other)
+                FileNumber::from_status(&there.file_status) == FileNumber::from_status(&other)
             }
             _ => false,
         }
@@ -172,8 +176,8 @@ impl Destination {
 /// Outcome of resolving one part of a path.
 pub(super) enum PathStep {
     /// Directory that was entered, or link whose parts were added to the remaining ones.
-    Entered,
-    Missing,
+    EnteredDirectory,
+    MissingEntry,
     /// Entry that is neither a directory nor a link.
     NotADirectory(DirectoryEntry),
 }
@@ -205,18 +209,18 @@ impl PathResolver {
         left: &mut Vec<OsString>,
     ) -> Result<PathStep, OutputProblem> {
         if part == "/" {
-            self.enter(open_directory("/")?, part);
-            return Ok(PathStep::Entered);
+            self.enter_directory(open_directory("/")?, part);
+            return Ok(PathStep::EnteredDirectory);
         }
-        let Some(entry) = DirectoryEntry::find(self.directory.as_fd(), part)? else {
-            return Ok(PathStep::Missing);
+        let Some(entry) = DirectoryEntry::find_entry(self.directory.as_fd(), part)? else {
+            return Ok(PathStep::MissingEntry);
         };
         match entry.kind() {
-            FileType::Directory => self.enter(entry.file, part),
-            FileType::Symlink => left.extend(self.follow(&entry, part)?),
+            FileType::Directory => self.enter_directory(entry.file, part),
+            FileType::Symlink => left.extend(self.follow_link(&entry, part)?),
             _ => return Ok(PathStep::NotADirectory(entry)),
         }
-        Ok(PathStep::Entered)
+        Ok(PathStep::EnteredDirectory)
     }
 
     /// Creates a subdirectory that belongs to this user.
@@ -241,33 +245,39 @@ impl PathResolver {
         require_link_owner(owner, &self.followed_links)
     }
 
-    fn enter(&mut self, directory: OwnedFd, name: &OsStr) {
+    fn enter_directory(&mut self, directory: OwnedFd, name: &OsStr) {
         self.directory = directory;
         self.path.push(name);
     }
 
     /// Returns the parts of a link's target, if the link may be followed.
-    fn follow(
+    fn follow_link(
         &mut self,
         link: &DirectoryEntry,
         name: &OsStr,
     ) -> Result<Vec<OsString>, OutputProblem> {
         self.link_count += 1;
-        if self.link_count > LINKS_MAX {
+        if self.link_count > SYMBOLIC_LINKS_MAX {
             return Err(Errno::LOOP.into());
         }
         let path = self.path.join(name);
         // Such a link is no path: the kernel follows it to an open file.
         if rustix::fs::fstatfs(&self.directory)?.f_type == PROC_SUPER_MAGIC {
-            return Err(OutputProblem::OpenFile { link: path });
+            return Err(OutputProblem::FileInUse { link: path });
         }
         let directory = rustix::fs::fstat(&self.directory)?;
-        let owner = link.status.st_uid;
-        if is_shared(&directory) && owner != effective_user() && owner != directory.st_uid {
+        let owner = link.file_status.st_uid;
+        if is_shared_directory(&directory)
+            && owner != effective_user_id()
+            && owner != directory.st_uid
+        {
             return Err(OutputProblem::LinkOfOtherUser { link: path, owner });
         }
-        if effective_user() == 0 && owner != 0 {
-            self.followed_links.push(FollowedLink { link: path, owner });
+        if effective_user_id() == 0 && owner != 0 {
+            self.followed_links.push(FollowedLink {
+                link_path: path,
+                owner_id: owner,
+            });
         }
         let target = rustix::fs::readlinkat(&link.file, "", Vec::new())?;
         Ok(split_reversed(Path::new(OsStr::from_bytes(
@@ -306,18 +316,18 @@ pub(super) fn split_reversed(path: &Path) -> Vec<OsString> {
 }
 
 /// Reports whether users other than a directory's owner can change its entries.
-fn is_shared(directory: &Stat) -> bool {
+fn is_shared_directory(directory: &Stat) -> bool {
     let others = directory.st_mode & 0o002 != 0;
     let group = directory.st_mode & 0o1020 == 0o1020;
     others || group
 }
 
 /// Returns the user whose rights apply to following links.
-fn effective_user() -> u32 {
+fn effective_user_id() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-fn not_regular_file(kind: FileType, real: Option<PathBuf>) -> OutputProblem {
+fn new_not_regular_file(kind: FileType, real: Option<PathBuf>) -> OutputProblem {
     let kind = match kind {
         FileType::Directory => "a directory",
         FileType::BlockDevice => "a block device",

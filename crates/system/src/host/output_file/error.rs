@@ -43,7 +43,7 @@ pub enum OutputProblem {
         "cannot be written, because {} leads to an open file of a process: name the file itself",
         link.display()
     )]
-    OpenFile {
+    FileInUse {
         /// Link below `/proc` that the path contains.
         link: PathBuf,
     },
@@ -90,7 +90,7 @@ fn describe_kind(kind: &str, real: Option<&Path>) -> String {
 
 impl OutputProblem {
     /// Returns the problem for the path `/dev/null` where a regular file is required.
-    pub(super) fn null() -> Self {
+    pub(super) fn null_device_problem() -> Self {
         Self::NotRegularFile {
             kind: "a character device",
             real: None,
@@ -99,7 +99,7 @@ impl OutputProblem {
 
     /// Reports whether the problem lies with the file's name, so that another name would help, and
     /// not with the disk or the machine.
-    pub fn is_of_the_name(&self) -> bool {
+    pub fn is_caused_by_name(&self) -> bool {
         const MACHINE_ERRORS: [Errno; 7] = [
             Errno::NOSPC,
             Errno::DQUOT,

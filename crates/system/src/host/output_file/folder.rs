@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// Creates a directory and its missing parents.
 ///
-/// Symbolic links are followed by the rule of [`super::OutputFile::open`]. Root creates no
+/// Symbolic links are followed by the rule of [`super::OutputFile::open_output`]. Root creates no
 /// directory behind another user's link, because the directory would not belong to that user.
 ///
 /// # Errors
@@ -23,8 +23,8 @@ fn create_missing(path: &Path) -> Result<(), OutputProblem> {
     let mut left = split_reversed(path);
     while let Some(part) = left.pop() {
         match resolver.resolve_next(&part, &mut left)? {
-            PathStep::Entered => {}
-            PathStep::Missing => {
+            PathStep::EnteredDirectory => {}
+            PathStep::MissingEntry => {
                 resolver.make_directory(&part)?;
                 left.push(part);
             }

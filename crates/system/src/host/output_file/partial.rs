@@ -1,7 +1,7 @@
 //! Partial output file: a file that is being written, beside its final name.
 
 use super::OutputProblem;
-use crate::host::workspace::random_number;
+use crate::host::workspace::draw_random_number;
 use rustix::fs::{AtFlags, FlockOperation, Gid, Mode, OFlags, RenameFlags, Stat, Uid};
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -13,33 +13,32 @@ use std::path::Path;
 /// Prefix of a partial file's name; a random number and the suffix follow.
 const PARTIAL_NAME_PREFIX: &str = "diskperf-";
 const PARTIAL_NAME_SUFFIX: &str = ".partial";
-const HEX_DIGITS: usize = 16;
+const RANDOM_NAME_DIGITS: usize = 16;
 
-/// Reports whether a name is that of a partial file.
-pub(super) fn is_name(name: &OsStr) -> bool {
+pub(super) fn is_partial_name(name: &OsStr) -> bool {
     let name = name.to_str();
     let number = name.and_then(|name| {
         name.strip_prefix(PARTIAL_NAME_PREFIX)?
             .strip_suffix(PARTIAL_NAME_SUFFIX)
     });
     let is_digit = |digit: u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
-    number.is_some_and(|number| number.len() == HEX_DIGITS && number.bytes().all(is_digit))
+    number.is_some_and(|number| number.len() == RANDOM_NAME_DIGITS && number.bytes().all(is_digit))
 }
 
 /// Partial output file, removed on drop unless it was published. It is locked for the lifetime of
 /// its writer; `diskperf clean` removes unlocked ones.
-pub(super) struct Partial<'a> {
+pub(super) struct PartialFile<'a> {
     directory: BorrowedFd<'a>,
     name: String,
     file: File,
     /// Whether the file has its final name, or was removed.
-    is_finished: bool,
+    is_published: bool,
 }
 
-impl<'a> Partial<'a> {
+impl<'a> PartialFile<'a> {
     /// Creates a partial file with an unpredictable name, and with the owner and permissions of the
     /// file that it will replace.
-    pub(super) fn create(
+    pub(super) fn create_partial(
         directory: BorrowedFd<'a>,
         replaced: Option<&Stat>,
     ) -> Result<Self, Errno> {
@@ -59,8 +58,8 @@ impl<'a> Partial<'a> {
     /// Creates and locks a partial file; `None` if `diskperf clean` took it between the two steps.
     fn try_create(directory: BorrowedFd<'a>, mode: Mode) -> Result<Option<Self>, Errno> {
         let name = format!(
-            "{PARTIAL_NAME_PREFIX}{:0HEX_DIGITS$x}{PARTIAL_NAME_SUFFIX}",
-            random_number()
+            "{PARTIAL_NAME_PREFIX}{:0RANDOM_NAME_DIGITS$x}{PARTIAL_NAME_SUFFIX}",
+            draw_random_number()
         );
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -69,7 +68,7 @@ impl<'a> Partial<'a> {
             directory,
             name,
             file: file.into(),
-            is_finished: false,
+            is_published: false,
         };
         // Where files cannot be locked, `clean` cannot lock this one either.
         let lock = rustix::fs::flock(&partial.file, FlockOperation::NonBlockingLockExclusive);
@@ -79,8 +78,8 @@ impl<'a> Partial<'a> {
     }
 
     /// Removes the file, after a test whether it can be created.
-    pub(super) fn remove(mut self) -> Result<(), OutputProblem> {
-        self.is_finished = true;
+    pub(super) fn remove_partial(mut self) -> Result<(), OutputProblem> {
+        self.is_published = true;
         rustix::fs::unlinkat(self.directory, &self.name, AtFlags::empty()).map_err(|error| {
             OutputProblem::NotRemovable {
                 name: std::mem::take(&mut self.name),
@@ -115,10 +114,10 @@ impl<'a> Partial<'a> {
     }
 
     /// Renames the file to its final name, once its bytes are on the disk.
-    pub(super) fn publish(mut self, name: &Path) -> io::Result<()> {
+    pub(super) fn publish_as(mut self, name: &Path) -> io::Result<()> {
         self.file.sync_all()?;
         rustix::fs::renameat(self.directory, &self.name, self.directory, name)?;
-        self.is_finished = true;
+        self.is_published = true;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match rustix::fs::openat(self.directory, ".", flags, Mode::empty()) {
             Ok(directory) => match rustix::fs::fsync(directory) {
@@ -133,9 +132,9 @@ impl<'a> Partial<'a> {
 }
 
 /// Publication of a file before its contents are complete.
-impl Partial<'_> {
+impl PartialFile<'_> {
     /// Renames the partial file to an unused name. The operation fails if the name is in use.
-    pub(super) fn publish_new(mut self, name: &Path) -> Result<(), Errno> {
+    pub(super) fn publish_as_new(mut self, name: &Path) -> Result<(), Errno> {
         let flags = RenameFlags::NOREPLACE;
         let named =
             rustix::fs::renameat_with(self.directory, &self.name, self.directory, name, flags);
@@ -148,14 +147,14 @@ impl Partial<'_> {
             }
             outcome => outcome?,
         }
-        self.is_finished = true;
+        self.is_published = true;
         Ok(())
     }
 }
 
-impl Drop for Partial<'_> {
+impl Drop for PartialFile<'_> {
     fn drop(&mut self) {
-        if !self.is_finished {
+        if !self.is_published {
             // The error that matters is already at hand.
             let _ = rustix::fs::unlinkat(self.directory, &self.name, AtFlags::empty());
         }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Size in bytes of a unit of buffer data. Storage may deduplicate such units, and each unit has
 /// the requested share of zeroes.
-const DATA_UNIT_BYTES: usize = 4096;
+const FILL_UNIT_BYTES: usize = 4096;
 
 /// Size of a large page in bytes. A request with memory in few pieces is one command on a device
 /// that accepts few. For example, a virtio disk accepts 254, and 1 MiB in pages of 4 KiB fills its
@@ -29,40 +29,40 @@ type MemoryRegion = (NonNull<u8>, usize);
 
 /// Page-aligned buffers of equal length. The kernel or a pool thread owns the buffer of a slot in
 /// flight; the program owns that of an idle slot.
-pub(super) struct Buffers {
+pub(super) struct RingBuffers {
     mapping: MemoryRegion,
     /// Address of the first buffer in the mapping.
     memory: NonNull<u8>,
-    length: usize,
+    length_bytes: usize,
     buffer_bytes: u32,
-    stride: usize,
-    stamps: AtomicU64,
+    stride_bytes: usize,
+    stamp_count: AtomicU64,
 }
 
 // SAFETY: the memory is this structure's alone, and belongs to no thread. Who may touch a
 // slot's part of it is settled by whether it is under way (see `idle_buffer`, `in_flight_buffer`).
 #[allow(unsafe_code)]
-unsafe impl Send for Buffers {}
+unsafe impl Send for RingBuffers {}
 // SAFETY: as above.
 #[allow(unsafe_code)]
-unsafe impl Sync for Buffers {}
+unsafe impl Sync for RingBuffers {}
 
-impl Buffers {
+impl RingBuffers {
     #[allow(unsafe_code)]
     pub(super) fn new(options: &RingOptions) -> Result<Self, Errno> {
-        let stride = (options.buffer_bytes as usize).next_multiple_of(DATA_UNIT_BYTES);
+        let stride = (options.buffer_bytes as usize).next_multiple_of(FILL_UNIT_BYTES);
         let length = stride
-            .checked_mul(options.depth as usize)
+            .checked_mul(options.queue_depth as usize)
             .ok_or(Errno::NOMEM)?;
         let (mapping, memory) =
             map_memory(length, options.buffer_bytes >= LARGE_PAGE_BUFFER_BYTES_MIN)?;
         let mut buffers = Self {
             mapping,
             memory,
-            length,
+            length_bytes: length,
             buffer_bytes: options.buffer_bytes,
-            stride,
-            stamps: AtomicU64::new(0),
+            stride_bytes: stride,
+            stamp_count: AtomicU64::new(0),
         };
         buffers.fill_with_data(options);
         Ok(buffers)
@@ -71,26 +71,25 @@ impl Buffers {
     #[allow(unsafe_code)]
     fn fill_with_data(&mut self, options: &RingOptions) {
         let mut random = Pcg64::new(u128::from(options.seed), DATA_STREAM);
-        let filled = DATA_UNIT_BYTES * (100 - usize::from(options.compressible_percent)) / 100;
+        let filled = FILL_UNIT_BYTES * (100 - usize::from(options.compressible_percent)) / 100;
         // SAFETY: the mapping is as long as this, and nobody else knows it yet.
-        let all = unsafe { std::slice::from_raw_parts_mut(self.memory.as_ptr(), self.length) };
-        for unit in all.chunks_exact_mut(DATA_UNIT_BYTES) {
+        let all =
+            unsafe { std::slice::from_raw_parts_mut(self.memory.as_ptr(), self.length_bytes) };
+        for unit in all.chunks_exact_mut(FILL_UNIT_BYTES) {
             random.fill_bytes(&mut unit[..filled]);
         }
     }
 
-    /// Returns the length of each buffer in bytes.
     #[inline]
     pub(super) fn buffer_bytes(&self) -> u32 {
         self.buffer_bytes
     }
 
-    /// Returns the address of a slot's buffer.
     #[inline]
     #[allow(unsafe_code)]
     pub(super) fn buffer_address(&self, slot: u32) -> *mut u8 {
-        let offset = slot as usize * self.stride;
-        assert!(offset < self.length, "there is no slot {slot}");
+        let offset = slot as usize * self.stride_bytes;
+        assert!(offset < self.length_bytes, "there is no slot {slot}");
         // SAFETY: the offset is within the mapping.
         unsafe { self.memory.as_ptr().add(offset) }
     }
@@ -117,24 +116,24 @@ impl Buffers {
     /// Makes each 4 KiB of a slot's data unique among all writes, so that storage cannot
     /// deduplicate it.
     #[inline]
-    pub(super) fn stamp_with_number(&self, submission: &Submission) {
-        let number = self.stamps.fetch_add(1, Ordering::Relaxed);
+    pub(super) fn stamp_write_data(&self, submission: &Submission) {
+        let number = self.stamp_count.fetch_add(1, Ordering::Relaxed);
         let buffer = self.idle_buffer(submission.slot);
         let bytes = (submission.bytes as usize).min(buffer.len());
         let mut offset_bytes = submission.offset_bytes;
-        for unit in buffer[..bytes].chunks_mut(DATA_UNIT_BYTES) {
+        for unit in buffer[..bytes].chunks_mut(FILL_UNIT_BYTES) {
             if let Some((offset, rest)) = unit.split_first_chunk_mut() {
                 *offset = offset_bytes.to_le_bytes();
                 if let Some((count, _)) = rest.split_first_chunk_mut() {
                     *count = number.to_le_bytes();
                 }
             }
-            offset_bytes += DATA_UNIT_BYTES as u64;
+            offset_bytes += FILL_UNIT_BYTES as u64;
         }
     }
 }
 
-impl Drop for Buffers {
+impl Drop for RingBuffers {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
         // SAFETY: the mapping is this structure's, and no slot is under way: who keeps the
@@ -179,23 +178,23 @@ mod tests {
 
     fn options(depth: u32, buffer_bytes: u32, compressible_percent: u8) -> RingOptions {
         RingOptions {
-            depth,
+            queue_depth: depth,
             buffer_bytes,
             seed: 7,
             compressible_percent,
-            engine: EngineChoice::Best,
-            poll: false,
-            has_contents: false,
-            interval: Nanoseconds::ZERO,
+            engine_choice: EngineChoice::BestAvailable,
+            polls_completions: false,
+            has_verifiable_contents: false,
+            series_interval: Nanoseconds::ZERO,
         }
     }
 
     #[test]
     fn each_unit_has_its_share_of_zeroes() {
         for (percent, zeroes) in [(0, 0..100), (50, 2000..2200), (100, 4096..4097)] {
-            let buffers = Buffers::new(&options(3, 8192, percent)).unwrap();
+            let buffers = RingBuffers::new(&options(3, 8192, percent)).unwrap();
             for slot in 0..3 {
-                for unit in buffers.idle_buffer(slot).chunks(DATA_UNIT_BYTES) {
+                for unit in buffers.idle_buffer(slot).chunks(FILL_UNIT_BYTES) {
                     let count = unit.iter().filter(|byte| **byte == 0).count();
                     assert!(zeroes.contains(&count), "{percent} %: {count}");
                 }
@@ -207,7 +206,7 @@ mod tests {
 
     #[test]
     fn no_two_writes_have_a_unit_in_common() {
-        let buffers = Buffers::new(&options(2, 10_240, 100)).unwrap();
+        let buffers = RingBuffers::new(&options(2, 10_240, 100)).unwrap();
         let mut seen = std::collections::BTreeSet::new();
         for (slot, offset_bytes) in [(0, 0), (0, 0), (1, 0), (1, 4096), (0, 8192)] {
             let submission = Submission {
@@ -216,10 +215,10 @@ mod tests {
                 offset_bytes,
                 bytes: 10_240,
                 slot,
-                intended: None,
+                intended_start: None,
             };
-            buffers.stamp_with_number(&submission);
-            for unit in buffers.idle_buffer(slot).chunks(DATA_UNIT_BYTES) {
+            buffers.stamp_write_data(&submission);
+            for unit in buffers.idle_buffer(slot).chunks(FILL_UNIT_BYTES) {
                 assert!(seen.insert(unit.to_vec()));
             }
         }
@@ -228,8 +227,8 @@ mod tests {
 
     #[test]
     fn the_same_seed_the_same_data() {
-        let one = Buffers::new(&options(2, 512, 0)).unwrap();
-        let other = Buffers::new(&options(2, 512, 0)).unwrap();
+        let one = RingBuffers::new(&options(2, 512, 0)).unwrap();
+        let other = RingBuffers::new(&options(2, 512, 0)).unwrap();
         assert_eq!(one.idle_buffer(1), other.idle_buffer(1));
         assert_eq!(one.idle_buffer(1).len(), 512);
     }

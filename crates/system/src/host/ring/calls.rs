@@ -1,35 +1,45 @@
 //! Calls of a program on its ring, and the worker's measure of them.
 
-use super::super::clock::monotonic;
+use super::super::clock::monotonic_now;
 use super::super::usage::{HelperThreads, HelperUsage};
-use super::super::worker::{Control, Host, OpenFile, publish_progress_now_and_then};
+use super::super::worker::{HostWorker, OpenFile, WorkerControl, publish_progress_now_and_then};
 use super::files::RingFiles;
-use super::{EngineNote, GIVE_UP_AFTER, ReapedRequest, Ring, RingRecord, modifies_data};
+use super::{
+    ABANDON_DELAY, EngineNote, HostRing, ReapedRequest, RingRequestRecorder, modifies_data,
+};
 use crate::ring::record::{CompletedRequest, LoadRecorder};
 use crate::{
-    Call, Commit, Completion, Errno, Error, File, NameCall, Operation, ReadBackProgress, Result,
-    RingOptions, Spans, Submission,
+    CallKind, CommittedTransaction, Completion, Errno, Error, File, NameCall, Operation,
+    ReadBackProgress, ReadWriteSpans, Result, RingOptions, Submission,
 };
-use diskperf_timeline::{LoadMeasure, Nanoseconds, Verified, WorkerMeasure};
+use diskperf_timeline::{LoadMeasure, Nanoseconds, VerifiedBlocks, WorkerMeasure};
 
-impl Host {
+impl HostWorker {
     pub(crate) fn open_ring(&mut self, options: RingOptions, files: &[File]) -> Result<()> {
         self.check_stop()?;
         self.close_ring()?;
-        let files = RingFiles::new(files, &self.files)?;
+        let files = RingFiles::new(files, &self.open_files)?;
         let log = self.ports.ring_log.as_ref();
-        let record = log.map(|log| RingRecord::new(log, options.depth, &files));
-        let ring = Box::new(Ring::new(options, files, self.control.clock)?);
+        let record = log.map(|log| RingRequestRecorder::new(log, options.queue_depth, &files));
+        let ring = Box::new(HostRing::new(
+            options,
+            files,
+            self.worker_control.call_clock,
+        )?);
         // A second ring of a timed part adds to what the first one measured.
-        let is_first = self.load.is_none() || !self.is_measuring;
+        let is_first = self.load_recorder.is_none() || !self.is_measuring;
         if is_first {
-            let recorder = LoadRecorder::new(ring.engine_name(), options.depth, options.interval);
-            self.load = Some(Box::new(recorder));
+            let recorder = LoadRecorder::new(
+                ring.engine_name(),
+                options.queue_depth,
+                options.series_interval,
+            );
+            self.load_recorder = Some(Box::new(recorder));
         }
-        self.engine_note = ring.note().cloned();
-        self.ring = Some(ring);
+        self.engine_note = ring.engine_note().cloned();
+        self.open_ring = Some(ring);
         self.ring_record = record;
-        let is_counted = self.measure.calls > 0;
+        let is_counted = self.worker_measure.call_count > 0;
         if is_first && self.is_measuring && !is_counted {
             // Filling the buffers of a ring takes tens of milliseconds, which are none of storage.
             self.restart_measuring()?;
@@ -44,22 +54,22 @@ impl Host {
     }
 
     pub(crate) fn ring_buffer(&mut self, slot: u32) -> Option<&mut [u8]> {
-        Some(self.ring.as_mut()?.buffer(slot))
+        Some(self.open_ring.as_mut()?.buffer_of_slot(slot))
     }
 
     #[inline]
-    pub(crate) fn submit(&mut self, submissions: &[Submission]) -> Result<()> {
-        self.submit_at(None, submissions)
+    pub(crate) fn submit_requests(&mut self, submissions: &[Submission]) -> Result<()> {
+        self.submit_requests_at(None, submissions)
     }
 
     #[inline]
-    pub(crate) fn submit_at(
+    pub(crate) fn submit_requests_at(
         &mut self,
         moment: Option<Nanoseconds>,
         submissions: &[Submission],
     ) -> Result<()> {
-        self.control.check()?;
-        let (Some(ring), Some(load)) = (&mut self.ring, &mut self.load) else {
+        self.worker_control.check_stop_requested()?;
+        let (Some(ring), Some(load)) = (&mut self.open_ring, &mut self.load_recorder) else {
             return Err(no_ring_error());
         };
         if let Some(moment) = moment {
@@ -68,11 +78,11 @@ impl Host {
         if let Some(record) = &mut self.ring_record {
             record.record_submissions(submissions);
         }
-        ring.submit(submissions, |lag| load.record_lag(lag))
+        ring.submit_requests(submissions, |lag| load.record_lag(lag))
     }
 
     #[inline]
-    pub(crate) fn reap(
+    pub(crate) fn reap_requests(
         &mut self,
         at_least: usize,
         until: Option<Nanoseconds>,
@@ -81,22 +91,22 @@ impl Host {
         let had = completions.len();
         let mut polled = false;
         loop {
-            self.control.check()?;
+            self.worker_control.check_stop_requested()?;
             let now = self.reap_completions(completions)?;
-            let ring = self.ring.as_mut().ok_or_else(no_ring_error)?;
+            let ring = self.open_ring.as_mut().ok_or_else(no_ring_error)?;
             let reaped = completions.len() - had;
             let is_time = until.is_some_and(|until| now >= until);
             let wanted = match until {
-                None => at_least.saturating_sub(reaped).min(ring.in_flight()),
+                None => at_least.saturating_sub(reaped).min(ring.in_flight_count()),
                 Some(_) => at_least.saturating_sub(reaped),
             };
             if wanted > 0 && !is_time {
-                ring.wait(wanted, until)?;
-            } else if reaped > 0 || polled || ring.in_flight() == 0 {
+                ring.wait_for_completions(wanted, until)?;
+            } else if reaped > 0 || polled || ring.in_flight_count() == 0 {
                 return Ok(now);
             } else {
                 // Nothing was waited for: what the kernel kept for this thread is complete.
-                ring.poll()?;
+                ring.poll_completions()?;
                 polled = true;
             }
         }
@@ -105,87 +115,89 @@ impl Host {
     /// Reaps all completions of the ring without waiting, and counts them in the worker's measure.
     #[inline]
     fn reap_completions(&mut self, completions: &mut Vec<Completion>) -> Result<Nanoseconds> {
-        let (Some(ring), Some(load)) = (&mut self.ring, &mut self.load) else {
+        let (Some(ring), Some(load)) = (&mut self.open_ring, &mut self.load_recorder) else {
             return Err(no_ring_error());
         };
         let mut counter = CompletionCounter {
-            control: &self.control,
-            files: &mut self.files,
-            measure: &mut self.measure,
-            load,
-            timed_part_start: self.is_measuring.then_some(self.started.time),
+            control: &self.worker_control,
+            open_files: &mut self.open_files,
+            worker_measure: &mut self.worker_measure,
+            load_recorder: load,
+            timed_part_start: self.is_measuring.then_some(self.measure_start.start_time),
         };
         let mut record = self.ring_record.as_mut();
         ring.reap_all(|reaped, now| {
             counter.count_completion(&reaped, now);
             if let Some(record) = &mut record {
-                record.record_completion(reaped.submission.slot, reaped.result, now);
+                record.record_completion(reaped.submission.slot, reaped.byte_count_or_errno, now);
             }
-            completions.push(reaped.completion());
+            completions.push(reaped.to_completion());
         })
     }
 
-    pub(crate) fn judge_by_commits(&mut self) {
-        if let Some(load) = &mut self.load {
-            load.judge_by_commits();
+    pub(crate) fn report_commits_in_series(&mut self) {
+        if let Some(load) = &mut self.load_recorder {
+            load.report_commits_in_series();
         }
     }
 
-    pub(crate) fn count_commit(&mut self, commit: Commit) {
-        if let Some(load) = &mut self.load {
-            load.record_commit(commit, monotonic().since(self.started.time));
+    pub(crate) fn count_commit(&mut self, commit: CommittedTransaction) {
+        if let Some(load) = &mut self.load_recorder {
+            load.record_commit(commit, monotonic_now().since(self.measure_start.start_time));
         }
     }
 
     pub(crate) fn count_uncommitted(&mut self, intended: Nanoseconds) {
-        if let Some(load) = &mut self.load {
-            load.record_unfinished_commit(monotonic().since(intended));
+        if let Some(load) = &mut self.load_recorder {
+            load.record_unfinished_commit(monotonic_now().since(intended));
         }
     }
 
-    pub(crate) fn used_slots(&mut self, slot_waits: u64, in_flight_max: u64) {
-        if let Some(load) = &mut self.load {
-            load.used_slots(slot_waits, in_flight_max);
+    pub(crate) fn record_slot_use(&mut self, slot_waits: u64, in_flight_max: u64) {
+        if let Some(load) = &mut self.load_recorder {
+            load.record_slot_use(slot_waits, in_flight_max);
         }
     }
 
-    pub(crate) fn count_error(&mut self, errno: crate::Errno) {
-        if let Some(load) = &mut self.load {
+    pub(crate) fn count_ignored_error(&mut self, errno: crate::Errno) {
+        if let Some(load) = &mut self.load_recorder {
             load.record_ignored_error(errno.number());
         }
     }
 
-    pub(crate) fn say_of_end(&mut self, text: String) {
-        if let Some(load) = &mut self.load {
-            load.say_of_end(text);
+    pub(crate) fn set_end_note(&mut self, text: String) {
+        if let Some(load) = &mut self.load_recorder {
+            load.set_end_note(text);
         }
     }
 
-    pub(crate) fn count_spans(&mut self, spans: Spans) {
-        if let Some(load) = &mut self.load {
-            load.count_spans(spans);
+    pub(crate) fn record_read_write_spans(&mut self, spans: ReadWriteSpans) {
+        if let Some(load) = &mut self.load_recorder {
+            load.record_read_write_spans(spans);
         }
     }
 
-    pub(crate) fn show_read_back(&self, progress: ReadBackProgress) {
-        self.control.progress.set_read_back(progress);
+    pub(crate) fn publish_read_back_progress(&self, progress: ReadBackProgress) {
+        self.worker_control
+            .progress
+            .set_read_back_progress(progress);
     }
 
-    pub(crate) fn count_verified(&mut self, verified: Verified) {
-        match (&mut self.ended_measure, &mut self.load) {
+    pub(crate) fn count_verified(&mut self, verified: VerifiedBlocks) {
+        match (&mut self.ended_measure, &mut self.load_recorder) {
             (Some(ended), _) => ended.count_verified(verified),
             (None, Some(load)) => load.count_verified(verified),
             (None, None) => {}
         }
     }
 
-    pub(crate) fn count_calls(&mut self, interval: Nanoseconds) {
-        self.load = Some(Box::new(LoadRecorder::for_calls(interval)));
+    pub(crate) fn begin_name_call_series(&mut self, interval: Nanoseconds) {
+        self.load_recorder = Some(Box::new(LoadRecorder::new_for_name_calls(interval)));
     }
 
-    pub(crate) fn count_call(&mut self, call: NameCall, bytes: u64, duration: Nanoseconds) {
-        if let Some(load) = &mut self.load {
-            let since_start = monotonic().since(self.started.time);
+    pub(crate) fn count_name_call(&mut self, call: NameCall, bytes: u64, duration: Nanoseconds) {
+        if let Some(load) = &mut self.load_recorder {
+            let since_start = monotonic_now().since(self.measure_start.start_time);
             load.record_call(call, bytes, duration, since_start);
         }
     }
@@ -196,59 +208,59 @@ impl Host {
         bytes: u64,
         duration: Nanoseconds,
     ) {
-        let now = monotonic();
-        let (Some(load), true) = (&mut self.load, self.is_measuring) else {
+        let now = monotonic_now();
+        let (Some(load), true) = (&mut self.load_recorder, self.is_measuring) else {
             return;
         };
         match operation {
-            Operation::Read => self.measure.read_bytes += bytes,
-            Operation::Write => self.measure.written_bytes += bytes,
+            Operation::Read => self.worker_measure.read_bytes += bytes,
+            Operation::Write => self.worker_measure.written_bytes += bytes,
             Operation::Fsync
             | Operation::Fdatasync
             | Operation::SyncRange(_)
-            | Operation::Discard => {}
+            | Operation::DiscardRange => {}
         }
-        self.measure.calls += 1;
-        load.advance(now.since(self.started.time));
+        self.worker_measure.call_count += 1;
+        load.advance_series(now.since(self.measure_start.start_time));
         load.record_completion(CompletedRequest {
             operation,
             bytes,
-            response: duration,
-            submit: Nanoseconds::ZERO,
-            completion: duration,
+            response_time: duration,
+            submit_call_time: Nanoseconds::ZERO,
+            completion_time: duration,
         });
-        publish_progress_now_and_then(&self.control, &self.measure);
+        publish_progress_now_and_then(&self.worker_control, &self.worker_measure);
     }
 
     pub(crate) fn count_unissued(&mut self, operation: Operation, intended: Nanoseconds) {
-        if let Some(load) = &mut self.load {
-            load.record_unfinished(operation, monotonic().since(intended));
+        if let Some(load) = &mut self.load_recorder {
+            load.record_unfinished(operation, monotonic_now().since(intended));
         }
     }
 
     pub(crate) fn restart_measuring(&mut self) -> Result<()> {
-        self.start_measuring(self.started.origin)
+        self.start_measuring(self.measure_start.run_origin)
     }
 
     pub(crate) fn close_ring(&mut self) -> Result<()> {
         let mut completions = Vec::new();
-        let mut latest = monotonic();
-        while let Some(ring) = &self.ring {
-            let in_flight = ring.in_flight();
+        let mut latest = monotonic_now();
+        while let Some(ring) = &self.open_ring {
+            let in_flight = ring.in_flight_count();
             if in_flight == 0 {
                 break;
             }
-            let slice = monotonic() + super::WAIT_SLICE;
+            let slice = monotonic_now() + super::WAIT_SLICE_MAX;
             completions.clear();
-            let now = self.reap(in_flight, Some(slice), &mut completions)?;
+            let now = self.reap_requests(in_flight, Some(slice), &mut completions)?;
             if !completions.is_empty() {
                 latest = now;
-            } else if now.since(latest) > GIVE_UP_AFTER {
+            } else if now.since(latest) > ABANDON_DELAY {
                 return Err(self.abandon_ring());
             }
         }
         self.save_helper_usage();
-        self.ring = None;
+        self.open_ring = None;
         Ok(())
     }
 
@@ -256,22 +268,24 @@ impl Host {
     /// them.
     #[cold]
     fn abandon_ring(&mut self) -> Error {
-        let stuck = self.ring.as_mut().map(|ring| {
-            ring.give_up();
+        let stuck = self.open_ring.as_mut().map(|ring| {
+            ring.abandon_requests();
             ring.describe_in_flight()
         });
-        self.ring = None;
+        self.open_ring = None;
         let what = format!("of {}, which do not complete", stuck.unwrap_or_default());
-        Error::failed(Call::Ring, what, Errno::TimedOut)
+        Error::call_failed(CallKind::RingSetup, what, Errno::TimedOut)
     }
 }
 
-impl Host {
+impl HostWorker {
     /// Restarts the measure of requests at the start of the timed part.
     pub(in super::super) fn restart_load(&mut self) {
-        self.ended_helpers = HelperUsage::default();
-        match &mut self.load {
-            Some(load) if self.ring.is_some() || load.is_for_calls() => load.restart(),
+        self.ended_helper_usage = HelperUsage::default();
+        match &mut self.load_recorder {
+            Some(load) if self.open_ring.is_some() || load.is_for_name_calls() => {
+                load.restart_measurement()
+            }
             load => *load = None,
         }
     }
@@ -279,47 +293,54 @@ impl Host {
     /// Returns the measure of the timed part's requests. Incomplete requests of open loop count
     /// with the time that they have waited until now.
     pub(in super::super) fn take_load(&mut self, now: Nanoseconds) -> Option<LoadMeasure> {
-        let load = self.load.as_mut()?;
-        for (submission, start) in self.ring.iter().flat_map(|ring| ring.in_flight_requests()) {
-            if submission.intended.is_some() {
+        let load = self.load_recorder.as_mut()?;
+        for (submission, start) in self
+            .open_ring
+            .iter()
+            .flat_map(|ring| ring.in_flight_requests())
+        {
+            if submission.intended_start.is_some() {
                 load.record_unfinished(submission.operation, now.since(start));
             }
         }
-        let mut measure = load.take_measure(now.since(self.started.time));
-        measure.engine_note = self.engine_note.as_ref().map(|note| note.text.clone());
-        if self.ring.is_none() {
-            self.load = None;
+        let mut measure = load.take_measure(now.since(self.measure_start.start_time));
+        measure.engine_note = self.engine_note.as_ref().map(|note| note.message.clone());
+        if self.open_ring.is_none() {
+            self.load_recorder = None;
         }
         Some(measure)
     }
 
     /// Returns the usage of the helper threads, for a worker with a ring.
-    pub(in super::super) fn helpers(&self) -> HelperThreads {
-        match self.ring {
-            Some(_) => HelperThreads::read(rustix::thread::gettid()),
+    pub(in super::super) fn helper_threads(&self) -> HelperThreads {
+        match self.open_ring {
+            Some(_) => HelperThreads::read_helper_threads(rustix::thread::gettid()),
             None => HelperThreads::default(),
         }
     }
 
-    pub(in super::super) fn helpers_since_start(&self) -> HelperUsage {
-        self.ended_helpers + self.helpers().since(&self.started.helpers)
+    pub(in super::super) fn helper_usage_since_start(&self) -> HelperUsage {
+        self.ended_helper_usage
+            + self
+                .helper_threads()
+                .usage_since(&self.measure_start.helper_threads)
     }
 
     /// Saves the helpers' usage before the ring is closed.
     fn save_helper_usage(&mut self) {
-        if self.ring.is_some() && self.is_measuring {
-            self.ended_helpers = self.helpers_since_start();
-            self.started.helpers = HelperThreads::default();
+        if self.open_ring.is_some() && self.is_measuring {
+            self.ended_helper_usage = self.helper_usage_since_start();
+            self.measure_start.helper_threads = HelperThreads::default();
         }
     }
 }
 
 /// Counters and recorders that a completion updates.
 struct CompletionCounter<'a> {
-    control: &'a Control,
-    files: &'a mut [Option<OpenFile>],
-    measure: &'a mut WorkerMeasure,
-    load: &'a mut LoadRecorder,
+    control: &'a WorkerControl,
+    open_files: &'a mut [Option<OpenFile>],
+    worker_measure: &'a mut WorkerMeasure,
+    load_recorder: &'a mut LoadRecorder,
     /// Start of the timed part; `None` outside of it.
     timed_part_start: Option<Nanoseconds>,
 }
@@ -329,7 +350,9 @@ impl CompletionCounter<'_> {
     /// calls.
     #[inline]
     fn count_completion(&mut self, reaped: &ReapedRequest, now: Nanoseconds) {
-        let (Ok(bytes), Some(timed_part_start)) = (reaped.result, self.timed_part_start) else {
+        let (Ok(bytes), Some(timed_part_start)) =
+            (reaped.byte_count_or_errno, self.timed_part_start)
+        else {
             return;
         };
         let Submission {
@@ -337,35 +360,40 @@ impl CompletionCounter<'_> {
         } = reaped.submission;
         let mut bytes = u64::from(bytes);
         match operation {
-            Operation::Read => self.measure.read_bytes += bytes,
-            Operation::Write => self.measure.written_bytes += bytes,
+            Operation::Read => self.worker_measure.read_bytes += bytes,
+            Operation::Write => self.worker_measure.written_bytes += bytes,
             Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) => {
-                self.measure.metadata_calls += 1;
+                self.worker_measure.metadata_call_count += 1;
             }
             // The kernel answers 0 for all of it.
-            Operation::Discard => bytes = u64::from(reaped.submission.bytes),
+            Operation::DiscardRange => bytes = u64::from(reaped.submission.bytes),
         }
         if matches!(operation, Operation::Read | Operation::Write) {
-            self.measure.calls += 1;
-            publish_progress_now_and_then(self.control, self.measure);
+            self.worker_measure.call_count += 1;
+            publish_progress_now_and_then(self.control, self.worker_measure);
         }
         if modifies_data(operation)
-            && let Some(Some(open)) = self.files.get_mut(file.0)
+            && let Some(Some(open)) = self.open_files.get_mut(file.0)
         {
             open.is_dirty = open.stores_data;
         }
-        self.load.advance(now.since(timed_part_start));
-        self.load.record_completion(CompletedRequest {
+        self.load_recorder
+            .advance_series(now.since(timed_part_start));
+        self.load_recorder.record_completion(CompletedRequest {
             operation,
             bytes,
-            response: reaped.response,
-            submit: reaped.submit,
-            completion: reaped.completion,
+            response_time: reaped.response_time,
+            submit_call_time: reaped.submit_call_time,
+            completion_time: reaped.completion_time,
         });
     }
 }
 
 #[cold]
 fn no_ring_error() -> Error {
-    Error::failed(Call::Ring, "a ring that is not open", Errno::BadFile)
+    Error::call_failed(
+        CallKind::RingSetup,
+        "a ring that is not open",
+        Errno::BadFile,
+    )
 }

@@ -17,29 +17,29 @@ const REGISTER_RING: u32 = 20;
 const UNREGISTER_RING: u32 = 21;
 
 /// Size of the signal mask argument in bytes; no mask is passed.
-const MASK_BYTES: usize = 8;
+const SIGNAL_MASK_BYTES: usize = 8;
 
 /// Layout of the kernel's `struct io_uring_getevents_arg`.
 #[repr(C)]
 struct WaitArgument {
-    mask: u64,
-    mask_bytes: u32,
+    signal_mask_address: u64,
+    signal_mask_bytes: u32,
     min_wait_us: u32,
-    timeout: u64,
+    timeout_address: u64,
 }
 
 /// Layout of the kernel's `struct io_uring_rsrc_update`.
 #[repr(C)]
-struct RegisterUpdate {
-    offset: u32,
+struct RingRegistration {
+    registration_index: u32,
     reserved: u32,
-    data: u64,
+    ring_descriptor: u64,
 }
 
 /// Number by which this thread's system calls refer to a ring.
 pub(super) struct RingHandle {
-    number: RawFd,
-    flags: u32,
+    ring_number: RawFd,
+    enter_flags: u32,
 }
 
 impl RingHandle {
@@ -47,10 +47,10 @@ impl RingHandle {
     /// 5.18). If that fails, calls use the descriptor.
     #[allow(unsafe_code)]
     pub(super) fn new(ring: BorrowedFd<'_>) -> Self {
-        let mut update = RegisterUpdate {
-            offset: u32::MAX,
+        let mut update = RingRegistration {
+            registration_index: u32::MAX,
             reserved: 0,
-            data: ring.as_raw_fd() as u64,
+            ring_descriptor: ring.as_raw_fd() as u64,
         };
         // SAFETY: the pointer is to one structure of the kernel's layout, which outlives
         // the call.
@@ -65,26 +65,26 @@ impl RingHandle {
         };
         match registered {
             1 => Self {
-                number: update.offset as RawFd,
-                flags: REGISTERED_RING,
+                ring_number: update.registration_index as RawFd,
+                enter_flags: REGISTERED_RING,
             },
             _ => Self {
-                number: ring.as_raw_fd(),
-                flags: 0,
+                ring_number: ring.as_raw_fd(),
+                enter_flags: 0,
             },
         }
     }
 
     /// Unregisters an io_uring from this thread.
     #[allow(unsafe_code)]
-    pub(super) fn close(&self, ring: BorrowedFd<'_>) {
-        if self.flags == 0 {
+    pub(super) fn unregister_ring(&self, ring: BorrowedFd<'_>) {
+        if self.enter_flags == 0 {
             return;
         }
-        let update = RegisterUpdate {
-            offset: self.number as u32,
+        let update = RingRegistration {
+            registration_index: self.ring_number as u32,
             reserved: 0,
-            data: 0,
+            ring_descriptor: 0,
         };
         // SAFETY: as in `new`.
         unsafe {
@@ -101,25 +101,25 @@ impl RingHandle {
     /// Calls io_uring_enter(2), and returns the number of submissions that the kernel accepted.
     #[inline]
     #[allow(unsafe_code)]
-    pub(super) fn enter(
+    pub(super) fn enter_ring(
         &self,
         submit: u32,
         completions_min: u32,
         flags: u32,
     ) -> Result<u32, Errno> {
-        let flags = flags | self.flags;
+        let flags = flags | self.enter_flags;
         // SAFETY: the kernel reads and writes the ring, whose memory is mapped for as long
         // as there is a gate to it, and the buffers of the submissions in it, for which
         // answers who pushed them. There is no mask.
         let result = unsafe {
             libc::syscall(
                 libc::SYS_io_uring_enter,
-                self.number,
+                self.ring_number,
                 submit,
                 completions_min,
                 flags,
                 std::ptr::null::<u8>(),
-                MASK_BYTES,
+                SIGNAL_MASK_BYTES,
             )
         };
         submitted_count(result)
@@ -128,7 +128,7 @@ impl RingHandle {
     /// Calls io_uring_enter(2) with a time limit, and returns the number of submissions that the
     /// kernel accepted.
     #[allow(unsafe_code)]
-    pub(super) fn enter_for(
+    pub(super) fn enter_ring_with_timeout(
         &self,
         submit: u32,
         completions_min: u32,
@@ -139,17 +139,17 @@ impl RingHandle {
             .sec(time_max_ns / 1_000_000_000)
             .nsec((time_max_ns % 1_000_000_000) as u32);
         let argument = WaitArgument {
-            mask: 0,
-            mask_bytes: MASK_BYTES as u32,
+            signal_mask_address: 0,
+            signal_mask_bytes: SIGNAL_MASK_BYTES as u32,
             min_wait_us: 0,
-            timeout: (&raw const timeout) as u64,
+            timeout_address: (&raw const timeout) as u64,
         };
-        let flags = flags | self.flags | EXTENDED_ARGUMENT;
+        let flags = flags | self.enter_flags | EXTENDED_ARGUMENT;
         // SAFETY: as in `enter`; argument and time outlive the call.
         let result = unsafe {
             libc::syscall(
                 libc::SYS_io_uring_enter,
-                self.number,
+                self.ring_number,
                 submit,
                 completions_min,
                 flags,

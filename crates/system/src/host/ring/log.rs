@@ -1,6 +1,6 @@
 //! Log of the requests that rings submit and reap, for a recording.
 
-use super::super::clock::monotonic;
+use super::super::clock::monotonic_now;
 use super::files::RingFiles;
 use crate::{Errno, File, Operation, Submission};
 use diskperf_timeline::{DeviceEvent, DeviceOperation, DeviceRequest, DeviceStep, Nanoseconds};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Log of the requests of several workers' rings. Its clones share one log.
 #[derive(Clone, Debug, Default)]
-pub struct RingLog {
+pub struct RingRequestLog {
     state: Arc<Mutex<LogState>>,
 }
 
@@ -16,93 +16,98 @@ pub struct RingLog {
 struct LogState {
     is_recording: bool,
     issued_count: u64,
-    events: Vec<DeviceEvent>,
-    files: Vec<String>,
+    recorded_events: Vec<DeviceEvent>,
+    file_paths: Vec<String>,
 }
 
-impl RingLog {
+impl RingRequestLog {
     fn lock_state(&self) -> MutexGuard<'_, LogState> {
         // Who panicked had written an event down, or not.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts logging the requests of rings, and returns the start time.
-    pub fn begin(&self) -> Nanoseconds {
+    pub fn begin_recording(&self) -> Nanoseconds {
         let mut state = self.lock_state();
         state.is_recording = true;
-        state.events.clear();
-        monotonic()
+        state.recorded_events.clear();
+        monotonic_now()
     }
 
     /// Moves the logged events to `events`, sorted by time.
-    pub fn poll(&self, events: &mut Vec<DeviceEvent>) {
-        let taken = std::mem::take(&mut self.lock_state().events);
+    pub fn take_events(&self, events: &mut Vec<DeviceEvent>) {
+        let taken = std::mem::take(&mut self.lock_state().recorded_events);
         events.extend(taken);
-        events.sort_by_key(|event| event.at);
+        events.sort_by_key(|event| event.event_time);
     }
 
     /// Stops logging, moves the remaining events to `events` and returns the end time.
-    pub fn end(&self, events: &mut Vec<DeviceEvent>) -> Nanoseconds {
+    pub fn end_recording(&self, events: &mut Vec<DeviceEvent>) -> Nanoseconds {
         self.lock_state().is_recording = false;
-        self.poll(events);
-        monotonic()
+        self.take_events(events);
+        monotonic_now()
     }
 
     /// Returns the names of the files that the requests access, by file number.
-    pub fn files(&self) -> Vec<String> {
-        self.lock_state().files.clone()
+    pub fn file_paths(&self) -> Vec<String> {
+        self.lock_state().file_paths.clone()
     }
 }
 
 /// Writer of one ring's requests to the log.
-pub(in super::super) struct RingRecord {
-    log: RingLog,
+pub(in super::super) struct RingRequestRecorder {
+    request_log: RingRequestLog,
     /// Request number of each slot; `None` if its request was not logged.
     request_numbers: Vec<Option<u64>>,
     /// Numbers that the log assigns to the ring's files.
-    files: Vec<(File, u32)>,
+    file_indices: Vec<(File, u32)>,
 }
 
-impl RingRecord {
-    pub(super) fn new(log: &RingLog, depth: u32, files: &RingFiles) -> Self {
+impl RingRequestRecorder {
+    pub(super) fn new(log: &RingRequestLog, depth: u32, files: &RingFiles) -> Self {
         let mut state = log.lock_state();
         let number = |(file, name): (File, String)| {
-            let known = state.files.iter().position(|known| *known == name);
+            let known = state.file_paths.iter().position(|known| *known == name);
             let number = known.unwrap_or_else(|| {
-                state.files.push(name);
-                state.files.len() - 1
+                state.file_paths.push(name);
+                state.file_paths.len() - 1
             });
             (file, number as u32)
         };
         let files = files.real_paths().map(number).collect();
         drop(state);
         Self {
-            log: log.clone(),
+            request_log: log.clone(),
             request_numbers: vec![None; depth as usize],
-            files,
+            file_indices: files,
         }
     }
 
     /// Logs the submission of requests at the current time.
     pub(in super::super) fn record_submissions(&mut self, submissions: &[Submission]) {
-        let at = monotonic();
-        let mut state = self.log.lock_state();
+        let at = monotonic_now();
+        let mut state = self.request_log.lock_state();
         for submission in submissions {
             let number = &mut self.request_numbers[submission.slot as usize];
             *number = None;
             if !state.is_recording {
                 continue;
             }
-            let file = self.files.iter().find(|(file, _)| *file == submission.file);
+            let file = self
+                .file_indices
+                .iter()
+                .find(|(file, _)| *file == submission.file);
             let Some((_, device)) = file else { continue };
             *number = Some(state.issued_count);
             let step = DeviceStep::Issued(device_request(state.issued_count, *device, submission));
             state.issued_count += 1;
-            state.events.push(DeviceEvent { at, step });
+            state.recorded_events.push(DeviceEvent {
+                event_time: at,
+                event_step: step,
+            });
         }
     }
 
-    /// Logs the completion of a slot's request.
     pub(in super::super) fn record_completion(
         &mut self,
         slot: u32,
@@ -112,7 +117,13 @@ impl RingRecord {
         if let Some(number) = self.request_numbers[slot as usize].take() {
             let errno = result.err().map_or(0, |errno| errno.number() as u16);
             let step = DeviceStep::Completed { number, errno };
-            self.log.lock_state().events.push(DeviceEvent { at, step });
+            self.request_log
+                .lock_state()
+                .recorded_events
+                .push(DeviceEvent {
+                    event_time: at,
+                    event_step: step,
+                });
         }
     }
 }
@@ -124,11 +135,11 @@ fn device_request(number: u64, device: u32, submission: &Submission) -> DeviceRe
         Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) => {
             (DeviceOperation::Flush, false)
         }
-        Operation::Discard => (DeviceOperation::Discard, true),
+        Operation::DiscardRange => (DeviceOperation::Discard, true),
     };
     DeviceRequest {
-        number,
-        device,
+        request_number: number,
+        device_index: device,
         operation,
         is_awaited: true,
         offset_bytes: if has_range {

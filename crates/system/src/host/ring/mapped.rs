@@ -1,8 +1,8 @@
 //! Engine for memory-mapped files: a request is a copy that the worker makes.
 
-use super::buffers::Buffers;
+use super::buffers::RingBuffers;
 use super::files::{RingFile, RingFiles};
-use crate::{Call, Error, MapOptions, Operation, Result, Submission};
+use crate::{CallKind, Error, MapOptions, Operation, Result, Submission};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, msync, munmap};
@@ -11,14 +11,14 @@ use std::ptr::NonNull;
 
 /// Memory mappings of a ring's files, by file index.
 pub(super) struct MappedFiles {
-    files: Vec<MappedFile>,
-    options: MapOptions,
+    mapped_files: Vec<MappedFile>,
+    map_options: MapOptions,
     page_bytes: usize,
 }
 
 /// Mapping of a whole file. An empty file has no memory.
 struct MappedFile {
-    memory: Option<NonNull<u8>>,
+    mapped_memory: Option<NonNull<u8>>,
     length_bytes: usize,
 }
 
@@ -29,31 +29,32 @@ unsafe impl Send for MappedFile {}
 impl MappedFiles {
     pub(super) fn new(files: &RingFiles, options: MapOptions) -> Result<Self> {
         let map = |file: &RingFile| {
-            MappedFile::new(file, options)
-                .map_err(|errno| Error::failed(Call::Map, file.path().to_owned(), errno))
+            MappedFile::new(file, options).map_err(|errno| {
+                Error::call_failed(CallKind::MapFile, file.path().to_owned(), errno)
+            })
         };
         Ok(Self {
-            files: files.iter().map(map).collect::<Result<_>>()?,
-            options,
+            mapped_files: files.iter_files().map(map).collect::<Result<_>>()?,
+            map_options: options,
             page_bytes: rustix::param::page_size(),
         })
     }
 
     /// Executes a request and returns the bytes moved. At the end of the file these are fewer.
-    pub(super) fn execute(
+    pub(super) fn execute_request(
         &self,
         submission: &Submission,
         file: &RingFile,
-        buffers: &Buffers,
+        buffers: &RingBuffers,
     ) -> rustix::io::Result<usize> {
-        let mapping = &self.files[file.index as usize];
+        let mapping = &self.mapped_files[file.ring_index as usize];
         let reads = match submission.operation {
             Operation::Read => true,
             Operation::Write => false,
             Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) => {
-                return mapping.sync(0, mapping.length_bytes).map(|()| 0);
+                return mapping.sync_range(0, mapping.length_bytes).map(|()| 0);
             }
-            Operation::Discard => return Err(Errno::OPNOTSUPP),
+            Operation::DiscardRange => return Err(Errno::OPNOTSUPP),
         };
         let Ok(start) = usize::try_from(submission.offset_bytes) else {
             return Ok(0);
@@ -66,12 +67,12 @@ impl MappedFiles {
         // From the start of the page that it begins in.
         let before = start % self.page_bytes;
         let (first, span) = (start - before, before + bytes);
-        mapping.fault_in((first, span), reads)?;
+        mapping.fault_in_pages((first, span), reads)?;
         let buffer = buffers.in_flight_buffer(submission.slot, bytes as u32);
         mapping.copy_data(start, buffer, reads);
-        if self.options.drops_pages {
-            mapping.sync(first, span)?;
-            mapping.advise((first, span), Advice::LinuxDontNeed)?;
+        if self.map_options.drops_pages {
+            mapping.sync_range(first, span)?;
+            mapping.advise_kernel((first, span), Advice::LinuxDontNeed)?;
         }
         Ok(bytes)
     }
@@ -84,7 +85,7 @@ impl MappedFile {
         if bytes == 0 {
             let memory = None;
             return Ok(Self {
-                memory,
+                mapped_memory: memory,
                 length_bytes: bytes,
             });
         }
@@ -107,14 +108,14 @@ impl MappedFile {
         };
         let memory = NonNull::new(start.cast());
         let mapping = Self {
-            memory,
+            mapped_memory: memory,
             length_bytes: bytes,
         };
         let advice = match options.is_random {
             true => Advice::Random,
             false => Advice::Sequential,
         };
-        mapping.advise((0, bytes), advice)?;
+        mapping.advise_kernel((0, bytes), advice)?;
         Ok(mapping)
     }
 
@@ -125,19 +126,19 @@ impl MappedFile {
             "byte {offset} of {}",
             self.length_bytes
         );
-        let memory = self.memory.expect("a file with bytes is mapped");
+        let memory = self.mapped_memory.expect("a file with bytes is mapped");
         // SAFETY: the offset is within the mapping.
         unsafe { memory.as_ptr().add(offset) }
     }
 
     /// Makes the pages of a range present. Unreadable data or a lack of space is an error here,
     /// instead of a signal during the copy that follows.
-    fn fault_in(&self, range: (usize, usize), reads: bool) -> rustix::io::Result<()> {
+    fn fault_in_pages(&self, range: (usize, usize), reads: bool) -> rustix::io::Result<()> {
         let advice = match reads {
             true => Advice::LinuxPopulateRead,
             false => Advice::LinuxPopulateWrite,
         };
-        match self.advise(range, advice) {
+        match self.advise_kernel(range, advice) {
             // Before Linux 5.14: the copy brings them.
             Err(Errno::INVAL) => Ok(()),
             // The kernel's word for a page that cannot be had.
@@ -148,7 +149,11 @@ impl MappedFile {
 
     /// Gives the kernel advice on a range that starts at a page.
     #[allow(unsafe_code)]
-    fn advise(&self, (offset, bytes): (usize, usize), advice: Advice) -> rustix::io::Result<()> {
+    fn advise_kernel(
+        &self,
+        (offset, bytes): (usize, usize),
+        advice: Advice,
+    ) -> rustix::io::Result<()> {
         let start = self.address_at(offset);
         assert!(bytes <= self.length_bytes - offset, "a range of the file");
         // SAFETY: the range is within the mapping of a file, which loses nothing by any of
@@ -158,7 +163,7 @@ impl MappedFile {
 
     /// Writes a range that starts at a page to storage, and waits for it.
     #[allow(unsafe_code)]
-    fn sync(&self, offset: usize, bytes: usize) -> rustix::io::Result<()> {
+    fn sync_range(&self, offset: usize, bytes: usize) -> rustix::io::Result<()> {
         if bytes == 0 {
             return Ok(());
         }
@@ -190,7 +195,7 @@ impl MappedFile {
 impl Drop for MappedFile {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
-        if let Some(memory) = self.memory {
+        if let Some(memory) = self.mapped_memory {
             // SAFETY: the mapping is this structure's, and nobody uses it any more.
             let _ = unsafe { munmap(memory.as_ptr().cast(), self.length_bytes) };
         }

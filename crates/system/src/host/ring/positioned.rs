@@ -1,7 +1,7 @@
 //! Engine with preadv2(2) and pwritev2(2): each request is one call, by a pool thread or the
 //! worker.
 
-use super::buffers::Buffers;
+use super::buffers::RingBuffers;
 use super::files::RingFile;
 use super::sync_range;
 use crate::{Operation, RingOptions, Submission};
@@ -13,13 +13,13 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 /// Executor of read and write calls at an offset of a file.
 #[derive(Clone, Copy)]
 pub(super) struct PositionedCalls {
-    flags: ReadWriteFlags,
+    read_write_flags: ReadWriteFlags,
 }
 
 impl PositionedCalls {
     pub(super) fn new(options: &RingOptions) -> Self {
         Self {
-            flags: match options.poll {
+            read_write_flags: match options.polls_completions {
                 true => ReadWriteFlags::HIPRI,
                 false => ReadWriteFlags::empty(),
             },
@@ -29,11 +29,11 @@ impl PositionedCalls {
     /// Executes a request and returns the bytes moved. At the end of the file these are fewer. A
     /// call that a signal interrupted is repeated.
     #[inline]
-    pub(super) fn execute(
+    pub(super) fn execute_request(
         self,
         submission: &Submission,
         file: &RingFile,
-        buffers: &Buffers,
+        buffers: &RingBuffers,
     ) -> rustix::io::Result<usize> {
         loop {
             match self.issue_call(submission, file, buffers) {
@@ -47,7 +47,7 @@ impl PositionedCalls {
         self,
         submission: &Submission,
         file: &RingFile,
-        buffers: &Buffers,
+        buffers: &RingBuffers,
     ) -> rustix::io::Result<usize> {
         let &Submission {
             operation,
@@ -61,21 +61,22 @@ impl PositionedCalls {
             Operation::Read => {
                 let buffer = buffers.in_flight_buffer(slot, bytes);
                 let mut parts = [IoSliceMut::new(buffer)];
-                preadv2(descriptor, &mut parts, offset_bytes, self.flags)
+                preadv2(descriptor, &mut parts, offset_bytes, self.read_write_flags)
             }
             Operation::Write => {
                 let parts = [IoSlice::new(buffers.in_flight_buffer(slot, bytes))];
-                pwritev2(descriptor, &parts, offset_bytes, self.flags)
+                pwritev2(descriptor, &parts, offset_bytes, self.read_write_flags)
             }
             Operation::Fsync => rustix::fs::fsync(descriptor).map(|()| 0),
             Operation::Fdatasync => rustix::fs::fdatasync(descriptor).map(|()| 0),
             Operation::SyncRange(steps) => {
-                sync_range::call(descriptor, (offset_bytes, bytes), steps).map(|()| 0)
+                sync_range::call_sync_file_range(descriptor, (offset_bytes, bytes), steps)
+                    .map(|()| 0)
             }
-            Operation::Discard if file.is_block_device => {
+            Operation::DiscardRange if file.is_block_device => {
                 discard_range(descriptor, offset_bytes, bytes).map(|()| 0)
             }
-            Operation::Discard => {
+            Operation::DiscardRange => {
                 let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
                 rustix::fs::fallocate(descriptor, hole, offset_bytes, u64::from(bytes)).map(|()| 0)
             }

@@ -1,17 +1,17 @@
 //! Engine with splice(2): the worker moves data between a file and its memory through a pipe.
 
-use super::buffers::Buffers;
+use super::buffers::RingBuffers;
 use super::files::RingFile;
 use super::sync_range;
-use crate::{Call, Error, Operation, Result, Submission};
+use crate::{CallKind, Error, Operation, Result, Submission};
 use rustix::io::Errno;
 use rustix::pipe::{IoSliceRaw, PipeFlags, SpliceFlags, pipe_with, splice, vmsplice};
 use std::os::fd::OwnedFd;
 
 /// Pipe between the file and the worker's memory. It is empty between requests.
 pub(super) struct SplicePipe {
-    reader: OwnedFd,
-    writer: OwnedFd,
+    pipe_reader: OwnedFd,
+    pipe_writer: OwnedFd,
     pipe_capacity_bytes: usize,
 }
 
@@ -20,20 +20,20 @@ impl SplicePipe {
         let made = pipe_with(PipeFlags::CLOEXEC).and_then(|(reader, writer)| {
             let pipe_capacity_bytes = rustix::pipe::fcntl_getpipe_size(&writer)?;
             Ok(Self {
-                reader,
-                writer,
+                pipe_reader: reader,
+                pipe_writer: writer,
                 pipe_capacity_bytes,
             })
         });
-        made.map_err(|errno| Error::failed(Call::Pipe, "the splice pipe", errno))
+        made.map_err(|errno| Error::call_failed(CallKind::Pipe, "the splice pipe", errno))
     }
 
     /// Executes a request and returns the bytes moved. At the end of the file these are fewer.
-    pub(super) fn execute(
+    pub(super) fn execute_request(
         &self,
         submission: &Submission,
         file: &RingFile,
-        buffers: &Buffers,
+        buffers: &RingBuffers,
     ) -> rustix::io::Result<usize> {
         let &Submission {
             offset_bytes,
@@ -42,27 +42,35 @@ impl SplicePipe {
             ..
         } = submission;
         match submission.operation {
-            Operation::Read => self.read(file, offset_bytes, buffers.in_flight_buffer(slot, bytes)),
+            Operation::Read => {
+                self.splice_read(file, offset_bytes, buffers.in_flight_buffer(slot, bytes))
+            }
             Operation::Write => {
-                self.write(file, offset_bytes, buffers.in_flight_buffer(slot, bytes))
+                self.splice_write(file, offset_bytes, buffers.in_flight_buffer(slot, bytes))
             }
             Operation::Fsync => rustix::fs::fsync(file.descriptor()).map(|()| 0),
             Operation::Fdatasync => rustix::fs::fdatasync(file.descriptor()).map(|()| 0),
             Operation::SyncRange(steps) => {
-                sync_range::call(file.descriptor(), (offset_bytes, bytes), steps).map(|()| 0)
+                sync_range::call_sync_file_range(file.descriptor(), (offset_bytes, bytes), steps)
+                    .map(|()| 0)
             }
-            Operation::Discard => Err(Errno::OPNOTSUPP),
+            Operation::DiscardRange => Err(Errno::OPNOTSUPP),
         }
     }
 
-    fn read(&self, file: &RingFile, offset: u64, buffer: &mut [u8]) -> rustix::io::Result<usize> {
+    fn splice_read(
+        &self,
+        file: &RingFile,
+        offset: u64,
+        buffer: &mut [u8],
+    ) -> rustix::io::Result<usize> {
         let mut done = 0;
         while done < buffer.len() {
             let mut from = offset + done as u64;
             let wanted = (buffer.len() - done).min(self.pipe_capacity_bytes);
             let moved = retry_interrupted(|| {
                 let flags = SpliceFlags::MOVE;
-                let (file, pipe) = (file.descriptor(), &self.writer);
+                let (file, pipe) = (file.descriptor(), &self.pipe_writer);
                 splice(file, Some(&mut from), pipe, None, wanted, flags)
             })?;
             if moved == 0 {
@@ -70,14 +78,20 @@ impl SplicePipe {
             }
             let end = done + moved;
             while done < end {
-                done +=
-                    retry_interrupted(|| rustix::io::read(&self.reader, &mut buffer[done..end]))?;
+                done += retry_interrupted(|| {
+                    rustix::io::read(&self.pipe_reader, &mut buffer[done..end])
+                })?;
             }
         }
         Ok(done)
     }
 
-    fn write(&self, file: &RingFile, offset: u64, buffer: &[u8]) -> rustix::io::Result<usize> {
+    fn splice_write(
+        &self,
+        file: &RingFile,
+        offset: u64,
+        buffer: &[u8],
+    ) -> rustix::io::Result<usize> {
         let mut done = 0;
         while done < buffer.len() {
             let wanted = (buffer.len() - done).min(self.pipe_capacity_bytes);
@@ -86,7 +100,7 @@ impl SplicePipe {
                 let mut to = offset + done as u64;
                 let moved = retry_interrupted(|| {
                     let flags = SpliceFlags::MOVE;
-                    let (pipe, file) = (&self.reader, file.descriptor());
+                    let (pipe, file) = (&self.pipe_reader, file.descriptor());
                     splice(pipe, None, file, Some(&mut to), end - done, flags)
                 });
                 match moved {
@@ -107,7 +121,7 @@ impl SplicePipe {
         retry_interrupted(|| {
             // SAFETY: the memory is borrowed, and the pipe is empty again when the request
             // ends that it belongs to.
-            unsafe { vmsplice(&self.writer, &parts, SpliceFlags::empty()) }
+            unsafe { vmsplice(&self.pipe_writer, &parts, SpliceFlags::empty()) }
         })
     }
 
@@ -116,7 +130,7 @@ impl SplicePipe {
         let mut sink = [0; 4096];
         while bytes > 0 {
             let room = bytes.min(sink.len());
-            bytes -= retry_interrupted(|| rustix::io::read(&self.reader, &mut sink[..room]))?;
+            bytes -= retry_interrupted(|| rustix::io::read(&self.pipe_reader, &mut sink[..room]))?;
         }
         Ok(())
     }

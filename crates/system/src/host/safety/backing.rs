@@ -26,59 +26,58 @@ pub(super) struct BackingFile {
     /// Path that the kernel has for the file, which need not lead to it in this mount namespace.
     pub(super) path: PathBuf,
     /// Device and inode numbers of the backing file, if they are known.
-    pub(super) number: Option<FileNumber>,
+    pub(super) file_number: Option<FileNumber>,
     /// Whether the file is open for writing. On a stacked file system, only then does its path
     /// still lead to the opened file.
-    pub(super) writable: bool,
+    pub(super) is_writable: bool,
 }
 
 /// Result of comparing two backing files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileComparison {
     /// Same file under both names.
-    Same,
+    SameFile,
     /// The files are different ones.
-    Different,
+    DifferentFiles,
     /// Inconclusive comparison: the files may be the same.
-    Unknown,
+    UnknownIdentity,
 }
 
 impl BackingFile {
-    /// Compares the backing file with another one.
-    pub(super) fn compare(&self, other: &Self) -> FileComparison {
-        let (Some(number), Some(other_number)) = (self.number, other.number) else {
+    pub(super) fn compare_with(&self, other: &Self) -> FileComparison {
+        let (Some(number), Some(other_number)) = (self.file_number, other.file_number) else {
             return match self.path == other.path {
-                true => FileComparison::Same,
-                false => FileComparison::Unknown,
+                true => FileComparison::SameFile,
+                false => FileComparison::UnknownIdentity,
             };
         };
         if number == other_number {
-            return FileComparison::Same;
+            return FileComparison::SameFile;
         }
-        let (one, two) = (self.open(), other.open());
+        let (one, two) = (self.open_file(), other.open_file());
         if is_unique_number(number, one.as_ref()) && is_unique_number(other_number, two.as_ref()) {
-            return FileComparison::Different;
+            return FileComparison::DifferentFiles;
         }
         let followed = |file: &Self, opened: &Option<OwnedFd>| {
-            file.writable
+            file.is_writable
                 || file
-                    .number
+                    .file_number
                     .is_some_and(|number| is_unique_number(number, opened.as_ref()))
         };
         match (&one, &two) {
             (Some(left), Some(right)) if followed(self, &one) && followed(other, &two) => {
                 compare_extents(left, right)
             }
-            _ => FileComparison::Unknown,
+            _ => FileComparison::UnknownIdentity,
         }
     }
 
     /// Opens the backing file; `None` if its path does not lead to it in this mount namespace.
-    fn open(&self) -> Option<OwnedFd> {
+    fn open_file(&self) -> Option<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let opened = rustix::fs::open(&self.path, flags, Mode::empty()).ok()?;
         let number = FileNumber::from_file(opened.as_fd()).ok()?;
-        (Some(number) == self.number).then_some(opened)
+        (Some(number) == self.file_number).then_some(opened)
     }
 }
 
@@ -94,16 +93,16 @@ fn is_unique_number(number: FileNumber, opened: Option<&OwnedFd>) -> bool {
 /// Compares two files by their extents on disk. The first file is examined twice, since the other
 /// may be written to in between.
 fn compare_extents(one: &OwnedFd, other: &OwnedFd) -> FileComparison {
-    let places = [one, other, one].map(|file| FileExtents::read(file.as_fd()));
+    let places = [one, other, one].map(|file| FileExtents::read_file_extents(file.as_fd()));
     let [Ok(before), Ok(other), Ok(after)] = &places else {
-        return FileComparison::Unknown;
+        return FileComparison::UnknownIdentity;
     };
-    if before.overlaps(other) || after.overlaps(other) {
-        FileComparison::Same
+    if before.overlaps_with(other) || after.overlaps_with(other) {
+        FileComparison::SameFile
     } else if before != after || (before.is_empty() && other.is_empty()) {
-        FileComparison::Unknown
+        FileComparison::UnknownIdentity
     } else {
-        FileComparison::Different
+        FileComparison::DifferentFiles
     }
 }
 
@@ -116,35 +115,39 @@ mod tests {
     fn files_are_compared_by_number_and_else_by_path() {
         let file = |path: &str, number: Option<(&str, u64)>| BackingFile {
             path: PathBuf::from(path),
-            number: number.map(|(device, inode)| FileNumber {
+            file_number: number.map(|(device, inode)| FileNumber {
                 device: device.parse().unwrap(),
                 inode,
             }),
-            writable: true,
+            is_writable: true,
         };
         let disk = |path: &str, inode| file(path, Some(("254:0", inode)));
         for (one, other, sameness) in [
-            (disk("/no/a", 1), disk("/no/b", 1), FileComparison::Same),
+            (disk("/no/a", 1), disk("/no/b", 1), FileComparison::SameFile),
             (
                 disk("/no/a", 1),
                 disk("/no/a", 2),
-                FileComparison::Different,
+                FileComparison::DifferentFiles,
             ),
-            (disk("/no/a", 1), file("/no/a", None), FileComparison::Same),
+            (
+                disk("/no/a", 1),
+                file("/no/a", None),
+                FileComparison::SameFile,
+            ),
             (
                 file("/no/a", None),
                 file("/no/b", None),
-                FileComparison::Unknown,
+                FileComparison::UnknownIdentity,
             ),
             // Of no device's file system, and not to be opened from here.
             (
                 disk("/no/a", 1),
                 file("/no/b", Some(("0:41", 2))),
-                FileComparison::Unknown,
+                FileComparison::UnknownIdentity,
             ),
         ] {
-            assert_eq!(one.compare(&other), sameness, "{one:?} {other:?}");
-            assert_eq!(other.compare(&one), sameness, "{other:?} {one:?}");
+            assert_eq!(one.compare_with(&other), sameness, "{one:?} {other:?}");
+            assert_eq!(other.compare_with(&one), sameness, "{other:?} {one:?}");
         }
     }
 
@@ -161,10 +164,13 @@ mod tests {
             let number = FileNumber::from_file(file.as_fd()).ok();
             BackingFile {
                 path,
-                number,
-                writable: false,
+                file_number: number,
+                is_writable: false,
             }
         };
-        assert_eq!(shown("a").compare(&shown("b")), FileComparison::Different);
+        assert_eq!(
+            shown("a").compare_with(&shown("b")),
+            FileComparison::DifferentFiles
+        );
     }
 }

@@ -5,11 +5,11 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Code of the ioctl `FS_IOC_FIEMAP`.
-const FIEMAP: libc::Ioctl = 0xc020_660b_u32 as libc::Ioctl;
+const FIEMAP_IOCTL: libc::Ioctl = 0xc020_660b_u32 as libc::Ioctl;
 /// Flag `FIEMAP_FLAG_SYNC`: the file is written to disk first.
-const FIEMAP_SYNC: u32 = 1;
+const FIEMAP_SYNC_FLAG: u32 = 1;
 /// Flag `FIEMAP_EXTENT_LAST`: the last extent of the file.
-const LAST_EXTENT: u32 = 1;
+const LAST_EXTENT_FLAG: u32 = 1;
 /// Flags of extents without a disk position: `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC` and
 /// `_DATA_INLINE`.
 const UNPLACED_FLAGS: u32 = 0x2 | 0x4 | 0x200;
@@ -19,20 +19,20 @@ const EXTENTS_PER_CALL: usize = 128;
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct FiemapExtent {
-    logical: u64,
-    physical: u64,
-    length: u64,
+    logical_byte: u64,
+    physical_byte: u64,
+    length_bytes: u64,
     reserved: [u64; 2],
-    flags: u32,
+    extent_flags: u32,
     more_reserved: [u32; 3],
 }
 
 /// Kernel's `struct fiemap`, with room for some extents.
 #[repr(C)]
 struct FiemapRequest {
-    start: u64,
-    length: u64,
-    flags: u32,
+    start_byte: u64,
+    length_bytes: u64,
+    request_flags: u32,
     extent_count: u32,
     extents_max: u32,
     reserved: u32,
@@ -50,7 +50,7 @@ impl FileExtents {
     /// # Errors
     ///
     /// The file system does not report them.
-    pub(super) fn read(file: BorrowedFd<'_>) -> io::Result<Self> {
+    pub(super) fn read_file_extents(file: BorrowedFd<'_>) -> io::Result<Self> {
         let mut places = Vec::new();
         let mut start = 0;
         loop {
@@ -58,14 +58,14 @@ impl FileExtents {
             let mapped = &request.extents[..(request.extent_count as usize).min(EXTENTS_PER_CALL)];
             let with_place = mapped
                 .iter()
-                .filter(|extent| extent.flags & UNPLACED_FLAGS == 0);
+                .filter(|extent| extent.extent_flags & UNPLACED_FLAGS == 0);
             places.extend(with_place.map(|extent| {
-                let end = extent.physical.saturating_add(extent.length);
-                (extent.physical, end)
+                let end = extent.physical_byte.saturating_add(extent.length_bytes);
+                (extent.physical_byte, end)
             }));
             match mapped.last() {
-                Some(last) if last.flags & LAST_EXTENT == 0 => {
-                    start = last.logical.saturating_add(last.length);
+                Some(last) if last.extent_flags & LAST_EXTENT_FLAG == 0 => {
+                    start = last.logical_byte.saturating_add(last.length_bytes);
                 }
                 _ => break,
             }
@@ -79,8 +79,7 @@ impl FileExtents {
         self.0.is_empty()
     }
 
-    /// Reports whether any extents of the two files overlap.
-    pub(super) fn overlaps(&self, other: &Self) -> bool {
+    pub(super) fn overlaps_with(&self, other: &Self) -> bool {
         let (mut own, mut others) = (self.0.iter().peekable(), other.0.iter().peekable());
         while let (Some(&&(start, end)), Some(&&(other_start, other_end))) =
             (own.peek(), others.peek())
@@ -101,9 +100,9 @@ impl FileExtents {
 #[allow(unsafe_code)]
 fn read_extents(file: BorrowedFd<'_>, start: u64) -> io::Result<Box<FiemapRequest>> {
     let mut request = Box::new(FiemapRequest {
-        start,
-        length: u64::MAX - start,
-        flags: FIEMAP_SYNC,
+        start_byte: start,
+        length_bytes: u64::MAX - start,
+        request_flags: FIEMAP_SYNC_FLAG,
         extent_count: 0,
         extents_max: EXTENTS_PER_CALL as u32,
         reserved: 0,
@@ -113,7 +112,7 @@ fn read_extents(file: BorrowedFd<'_>, start: u64) -> io::Result<Box<FiemapReques
         // SAFETY: the descriptor is open for as long as it is borrowed, and the
         // pointer is to a structure of the kernel's layout, which says itself
         // how many extents it has room for, and outlives the call.
-        let result = unsafe { libc::ioctl(file.as_raw_fd(), FIEMAP, &raw mut *request) };
+        let result = unsafe { libc::ioctl(file.as_raw_fd(), FIEMAP_IOCTL, &raw mut *request) };
         if result == 0 {
             return Ok(request);
         }
@@ -140,8 +139,8 @@ mod tests {
             (&[], &[(0, 5)], false),
             (&[], &[], false),
         ] {
-            assert_eq!(extents(one).overlaps(&extents(other)), overlap);
-            assert_eq!(extents(other).overlaps(&extents(one)), overlap);
+            assert_eq!(extents(one).overlaps_with(&extents(other)), overlap);
+            assert_eq!(extents(other).overlaps_with(&extents(one)), overlap);
         }
     }
 }

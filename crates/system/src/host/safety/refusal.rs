@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Reason for refusing to write a device. Every message names the device, the reason with its
 /// evidence, and a remedy.
 #[derive(Debug, thiserror::Error)]
-pub enum Refusal {
+pub enum WriteRefusal {
     /// Device that differs from the one that the user permitted to overwrite.
     #[error(
         "{device} is not written: `--destroy-data-on {named}` names another device ({named_number}, where {device} is {number}): name {device} itself, if its data may be lost"
@@ -34,7 +34,7 @@ pub enum Refusal {
     #[error(
         "{device} is not written: it is read-only (`blockdev --getro {device}` says 1): name another device, or `blockdev --setrw {device}`"
     )]
-    ReadOnly {
+    ReadOnlyDevice {
         /// Path of the device to be written.
         device: PathBuf,
     },
@@ -42,7 +42,7 @@ pub enum Refusal {
     #[error(
         "{device} is not written: {part} is mounted on {mount_point}: `umount {mount_point}`, or name another device"
     )]
-    Mounted {
+    MountedFilesystem {
         /// Path of the device to be written.
         device: PathBuf,
         /// Mounted device: the device to be written, one of its partitions, or a device built on
@@ -55,7 +55,7 @@ pub enum Refusal {
     #[error(
         "{device} is not written: {part} is swap (/proc/swaps): `swapoff {part}`, or name another device"
     )]
-    Swap {
+    UsedAsSwap {
         /// Path of the device to be written.
         device: PathBuf,
         /// Swap device: the device to be written, one of its partitions, or a device built on it.
@@ -65,7 +65,7 @@ pub enum Refusal {
     #[error(
         "{device} is not written: {part} is in use by {holder} (device mapper or md): stop {holder} (`dmsetup`, `vgchange -an`, `mdadm --stop`), or name another device"
     )]
-    Held {
+    HeldByOtherDevice {
         /// Path of the device to be written.
         device: PathBuf,
         /// Device underneath the device mapper or md device: the device to be written, one of its
@@ -132,7 +132,7 @@ pub enum Refusal {
     #[error(
         "{device} is not written: the kernel reports that it is in use (exclusive open: {source}), perhaps by a mount in a container: find the user with `lsblk {device}` and `fuser {device}`, or name another device"
     )]
-    InUse {
+    InUseByKernel {
         /// Path of the device to be written.
         device: PathBuf,
         /// Error that open(2) returned.
@@ -140,7 +140,7 @@ pub enum Refusal {
     },
     /// Device with a signature of existing data.
     #[error("{device} is not written: it contains {}: if that may be lost, add `--ignore-signature`", .found.join(", "))]
-    Signature {
+    HasSignature {
         /// Path of the device to be written.
         device: PathBuf,
         /// Signatures that were found, such as `ext4 at 0x438`.
@@ -150,7 +150,7 @@ pub enum Refusal {
     #[error(
         "{device} is not written: it cannot be opened for writing ({source}): use sudo, or name another device"
     )]
-    NotOpened {
+    CannotOpen {
         /// Path of the device to be written.
         device: PathBuf,
         /// Error that open(2) returned.
@@ -158,7 +158,7 @@ pub enum Refusal {
     },
     /// Device that could not be proven idle.
     #[error("{device} is not written: diskperf cannot tell whether it is idle and empty: {why}")]
-    IdleUnproven {
+    UseUnknown {
         /// Path of the device to be written.
         device: PathBuf,
         /// Failure of the idleness check, with a remedy.

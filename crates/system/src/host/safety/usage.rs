@@ -1,13 +1,13 @@
 //! Check whether the system uses a device, or anything built on it.
 
-use super::Refusal;
+use super::WriteRefusal;
 use super::backing::{BackingFile, FileComparison};
 use super::writers::WatchedStorage;
 use crate::host::device::{
     BackingFiles, BlockDevice, DeviceError, FileNumber, attached_backing_files, device_number_at,
     losetup_backing_files,
 };
-use crate::host::mounts::{Mounts, unescaped_path};
+use crate::host::mounts::{Mounts, unescape_path};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -15,40 +15,40 @@ use std::path::{Path, PathBuf};
 /// Refuses a device that is mounted, used as swap, or has a device mapper, md or loop device on it,
 /// directly or through its partitions, disk or holders. Also refuses a loop device whose backing
 /// file is used as swap or by another loop device.
-pub(super) fn require_idle(device: &BlockDevice) -> Result<(), Refusal> {
-    let not_proven = |why: String| Refusal::IdleUnproven {
+pub(super) fn require_idle(device: &BlockDevice) -> Result<(), WriteRefusal> {
+    let not_proven = |why: String| WriteRefusal::UseUnknown {
         device: device.path().to_owned(),
         why,
     };
     let parts = related_devices(device).map_err(|error| not_proven(error.to_string()))?;
-    let storage = UnderlyingStorage::find(device).map_err(not_proven)?;
-    let mounts = Mounts::read().map_err(|error| not_proven(error.to_string()))?;
+    let storage = UnderlyingStorage::find_underlying(device).map_err(not_proven)?;
+    let mounts = Mounts::read_mounts().map_err(|error| not_proven(error.to_string()))?;
     let swaps = std::fs::read("/proc/swaps")
         .map_err(|error| not_proven(format!("/proc/swaps: {error}")))?;
     let mut others =
         attached_backing_files().map_err(|error| not_proven(format!("/sys/block: {error}")))?;
-    others.retain(|(loop_device, _)| find_part(&parts, loop_device).is_none());
+    others.retain(|(loop_device, _)| find_part_by_path(&parts, loop_device).is_none());
 
     if let Some((part, mount_point)) = find_mounted(&parts, &mounts) {
-        return Err(Refusal::Mounted {
+        return Err(WriteRefusal::MountedFilesystem {
             device: device.path().to_owned(),
             part,
             mount_point,
         });
     }
     for swap in swap_paths(&swaps) {
-        if let Some(part) = find_part(&parts, &swap) {
+        if let Some(part) = find_part_by_path(&parts, &swap) {
             let device = device.path().to_owned();
-            return Err(Refusal::Swap { device, part });
+            return Err(WriteRefusal::UsedAsSwap { device, part });
         }
         storage.require_no_swap(device, swap)?;
     }
     for part in &parts {
         let holders = part
-            .holders()
+            .holder_devices()
             .map_err(|error| not_proven(error.to_string()))?;
         if let Some(holder) = holders.first() {
-            return Err(Refusal::Held {
+            return Err(WriteRefusal::HeldByOtherDevice {
                 device: device.path().to_owned(),
                 part: part.path().to_owned(),
                 holder: holder.path().to_owned(),
@@ -56,8 +56,8 @@ pub(super) fn require_idle(device: &BlockDevice) -> Result<(), Refusal> {
         }
     }
     for (loop_device, file) in &others {
-        if let Some(part) = find_part(&parts, file) {
-            return Err(Refusal::AttachedToLoop {
+        if let Some(part) = find_part_by_path(&parts, file) {
+            return Err(WriteRefusal::AttachedToLoop {
                 device: device.path().to_owned(),
                 part,
                 loop_device: loop_device.clone(),
@@ -70,28 +70,36 @@ pub(super) fn require_idle(device: &BlockDevice) -> Result<(), Refusal> {
 /// Refuses a device that another process can write to through any device or file, since both the
 /// measurement and that process's data would be spoilt. Returns descriptions of what could not be
 /// determined about processes.
-pub(super) fn require_no_writer(device: &BlockDevice) -> Result<BTreeSet<String>, Refusal> {
-    let not_proven = |why: String| Refusal::IdleUnproven {
+pub(super) fn require_no_writer(device: &BlockDevice) -> Result<BTreeSet<String>, WriteRefusal> {
+    let not_proven = |why: String| WriteRefusal::UseUnknown {
         device: device.path().to_owned(),
         why,
     };
     let parts = related_devices(device).map_err(|error| not_proven(error.to_string()))?;
-    let storage = UnderlyingStorage::find(device).map_err(not_proven)?;
-    let name = |part: &BlockDevice| (part.number(), part.path().to_owned());
+    let storage = UnderlyingStorage::find_underlying(device).map_err(not_proven)?;
+    let name = |part: &BlockDevice| (part.device_number(), part.path().to_owned());
     let watched = WatchedStorage {
-        devices: parts.iter().chain(&storage.devices).map(name).collect(),
-        files: storage.files.into_iter().map(|(_, file)| file).collect(),
+        watched_devices: parts
+            .iter()
+            .chain(&storage.block_devices)
+            .map(name)
+            .collect(),
+        watched_files: storage
+            .backing_files
+            .into_iter()
+            .map(|(_, file)| file)
+            .collect(),
     };
     let search = watched
         .find_writer()
         .map_err(|error| not_proven(format!("/proc: {error}")))?;
-    match search.writer {
-        None => Ok(search.undetermined),
-        Some(writer) => Err(Refusal::OpenForWriting {
+    match search.writing_process {
+        None => Ok(search.undetermined_facts),
+        Some(writer) => Err(WriteRefusal::OpenForWriting {
             device: device.path().to_owned(),
-            part: writer.part,
-            process: writer.process,
-            command: writer.command,
+            part: writer.opened_part,
+            process: writer.process_id,
+            command: writer.command_name,
         }),
     }
 }
@@ -99,25 +107,25 @@ pub(super) fn require_no_writer(device: &BlockDevice) -> Result<BTreeSet<String>
 /// Devices and files that store a device's bytes.
 struct UnderlyingStorage {
     /// Device to be written and all devices underneath.
-    devices: Vec<BlockDevice>,
+    block_devices: Vec<BlockDevice>,
     /// Backing files of the loop devices among these.
-    files: Vec<(BlockDevice, BackingFile)>,
+    backing_files: Vec<(BlockDevice, BackingFile)>,
 }
 
 impl UnderlyingStorage {
     /// Finds everything underneath a device: the disk of a partition, the devices below device
     /// mapper and md, and the backing file of a loop device.
-    fn find(device: &BlockDevice) -> Result<Self, String> {
+    fn find_underlying(device: &BlockDevice) -> Result<Self, String> {
         let mut storage = Self {
-            devices: Vec::new(),
-            files: Vec::new(),
+            block_devices: Vec::new(),
+            backing_files: Vec::new(),
         };
         let mut numbers = None;
         let mut waiting = vec![device.clone()];
         while let Some(device) = waiting.pop() {
             let failed = |error: DeviceError| error.to_string();
             let disk = device.whole_disk().map_err(failed)?;
-            waiting.extend(disk.slaves().map_err(failed)?);
+            waiting.extend(disk.slave_devices().map_err(failed)?);
             waiting.extend(backing_device(&disk));
             if let Some(path) = disk.backing_file() {
                 let numbers = match &mut numbers {
@@ -125,34 +133,36 @@ impl UnderlyingStorage {
                     none => none.insert(losetup_backing_files().map_err(|e| e.to_string())?),
                 };
                 let file = loop_backing_file(numbers, &disk, path);
-                storage.files.push((disk.clone(), file));
+                storage.backing_files.push((disk.clone(), file));
             }
-            storage.devices.push(disk);
+            storage.block_devices.push(disk);
         }
         Ok(storage)
     }
 
-    fn require_no_swap(&self, device: &BlockDevice, swap: PathBuf) -> Result<(), Refusal> {
-        if self.files.is_empty() || device_number_at(&swap).is_ok_and(|number| number.is_some()) {
+    fn require_no_swap(&self, device: &BlockDevice, swap: PathBuf) -> Result<(), WriteRefusal> {
+        if self.backing_files.is_empty()
+            || device_number_at(&swap).is_ok_and(|number| number.is_some())
+        {
             return Ok(());
         }
         let number = rustix::fs::stat(&swap).ok();
         let swap = BackingFile {
             path: swap,
-            number: number.as_ref().map(FileNumber::from_status),
-            writable: true,
+            file_number: number.as_ref().map(FileNumber::from_status),
+            is_writable: true,
         };
-        for (part, file) in &self.files {
-            match file.compare(&swap) {
-                FileComparison::Different => {}
-                FileComparison::Same => {
-                    return Err(Refusal::BackingFileIsSwap {
+        for (part, file) in &self.backing_files {
+            match file.compare_with(&swap) {
+                FileComparison::DifferentFiles => {}
+                FileComparison::SameFile => {
+                    return Err(WriteRefusal::BackingFileIsSwap {
                         device: device.path().to_owned(),
                         part: part.path().to_owned(),
                         file: swap.path,
                     });
                 }
-                FileComparison::Unknown => {
+                FileComparison::UnknownIdentity => {
                     return Err(inconclusive_error(device, (part, file), &swap, "swap"));
                 }
             }
@@ -167,17 +177,17 @@ impl UnderlyingStorage {
         &self,
         device: &BlockDevice,
         others: &[(PathBuf, PathBuf)],
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), WriteRefusal> {
         let is_below = |node: &Path| {
             let name = node.file_name();
-            let mut below = self.devices.iter();
+            let mut below = self.block_devices.iter();
             below.any(|part| Some(OsStr::new(part.name())) == name)
         };
         let mut others = others.iter().filter(|(node, _)| !is_below(node)).peekable();
-        if self.files.is_empty() || others.peek().is_none() {
+        if self.backing_files.is_empty() || others.peek().is_none() {
             return Ok(());
         }
-        let numbers = losetup_backing_files().map_err(|error| Refusal::IdleUnproven {
+        let numbers = losetup_backing_files().map_err(|error| WriteRefusal::UseUnknown {
             device: device.path().to_owned(),
             why: error.to_string(),
         })?;
@@ -187,21 +197,21 @@ impl UnderlyingStorage {
                 continue;
             };
             let other = loop_backing_file(&numbers, &other_device, path.clone());
-            for (part, file) in &self.files {
-                match file.compare(&other) {
-                    FileComparison::Different => {}
+            for (part, file) in &self.backing_files {
+                match file.compare_with(&other) {
+                    FileComparison::DifferentFiles => {}
                     // It shows something else by now, or nothing.
-                    FileComparison::Unknown
+                    FileComparison::UnknownIdentity
                         if other_device.backing_file().as_ref() != Some(path) => {}
-                    FileComparison::Same => {
-                        return Err(Refusal::SharedBackingFile {
+                    FileComparison::SameFile => {
+                        return Err(WriteRefusal::SharedBackingFile {
                             device: device.path().to_owned(),
                             part: part.path().to_owned(),
                             file: file.path.clone(),
                             loop_device: loop_device.clone(),
                         });
                     }
-                    FileComparison::Unknown => {
+                    FileComparison::UnknownIdentity => {
                         let by = loop_device.display().to_string();
                         return Err(inconclusive_error(device, (part, file), &other, &by));
                     }
@@ -212,14 +222,13 @@ impl UnderlyingStorage {
     }
 }
 
-/// Returns the backing file of a loop device, with the path that the kernel reports.
 fn loop_backing_file(numbers: &BackingFiles, device: &BlockDevice, path: PathBuf) -> BackingFile {
     // The user may have named it by a node of another name.
     let node = Path::new("/dev").join(device.name());
     BackingFile {
         path,
-        number: numbers.get(&node).copied(),
-        writable: !device.is_read_only(),
+        file_number: numbers.get(&node).copied(),
+        is_writable: !device.is_read_only(),
     }
 }
 
@@ -228,8 +237,8 @@ fn inconclusive_error(
     (part, file): (&BlockDevice, &BackingFile),
     other: &BackingFile,
     by: &str,
-) -> Refusal {
-    Refusal::IdleUnproven {
+) -> WriteRefusal {
+    WriteRefusal::UseUnknown {
         device: device.path().to_owned(),
         why: format!(
             "{}, which backs {}, may be the same file as {}, in use by {by}: end that use, or move the image to a file system directly on a disk (no overlay, FUSE or NFS)",
@@ -250,20 +259,20 @@ fn related_devices(device: &BlockDevice) -> Result<Vec<BlockDevice>, DeviceError
     while let Some(device) = below.pop() {
         let disk = device.whole_disk()?;
         let mut waiting = vec![device];
-        if seen.insert(disk.number()) {
+        if seen.insert(disk.device_number()) {
             below.extend(backing_device(&disk));
             if disk == waiting[0] {
                 // Of a disk whose one partition is in question, the others
                 // are not.
-                waiting.extend(disk.partitions()?);
+                waiting.extend(disk.list_partitions()?);
             }
-            waiting.extend(disk.holders()?);
+            waiting.extend(disk.holder_devices()?);
             parts.push(disk);
         }
         while let Some(part) = waiting.pop() {
-            if seen.insert(part.number()) {
-                waiting.extend(part.partitions()?);
-                waiting.extend(part.holders()?);
+            if seen.insert(part.device_number()) {
+                waiting.extend(part.list_partitions()?);
+                waiting.extend(part.holder_devices()?);
                 parts.push(part);
             }
         }
@@ -285,13 +294,13 @@ fn find_mounted(parts: &[BlockDevice], mounts: &Mounts) -> Option<(PathBuf, Path
     mounts.iter().find_map(|mount| {
         let part = parts
             .iter()
-            .find(|part| part.number() == mount.device)
+            .find(|part| part.device_number() == mount.device)
             .map(|part| part.path().to_owned())
             .or_else(|| {
                 mount
-                    .source
+                    .mount_source
                     .is_absolute()
-                    .then(|| find_part(parts, &mount.source))?
+                    .then(|| find_part_by_path(parts, &mount.mount_source))?
             })?;
         Some((part, mount.mount_point.clone()))
     })
@@ -299,9 +308,9 @@ fn find_mounted(parts: &[BlockDevice], mounts: &Mounts) -> Option<(PathBuf, Path
 
 /// Returns the device that a path names. A path that leads nowhere, such as a removed node or one
 /// in another mount namespace, is compared by its last component.
-fn find_part(parts: &[BlockDevice], path: &Path) -> Option<PathBuf> {
+fn find_part_by_path(parts: &[BlockDevice], path: &Path) -> Option<PathBuf> {
     let is_part = |part: &&BlockDevice| match device_number_at(path) {
-        Ok(number) => number == Some(part.number()),
+        Ok(number) => number == Some(part.device_number()),
         Err(_) => path.file_name() == part.path().file_name(),
     };
     parts
@@ -316,7 +325,7 @@ fn swap_paths(swaps: &[u8]) -> impl Iterator<Item = PathBuf> {
         .skip(1)
         .filter_map(|line| line.split(|byte| byte.is_ascii_whitespace()).next())
         .filter(|path| !path.is_empty())
-        .map(unescaped_path)
+        .map(unescape_path)
 }
 
 #[cfg(test)]
@@ -420,9 +429,9 @@ mod tests {
             ("loop2", &["/no such/loop2"]),
         ] {
             let device = BlockDevice::from_sysfs(&at(name)).unwrap();
-            let storage = UnderlyingStorage::find(&device).unwrap();
+            let storage = UnderlyingStorage::find_underlying(&device).unwrap();
             let mut files: Vec<_> = storage
-                .files
+                .backing_files
                 .iter()
                 .map(|(_, file)| file.path.as_path())
                 .collect();

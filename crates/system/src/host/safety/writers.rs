@@ -7,7 +7,7 @@ use super::backing::{BackingFile, FileComparison};
 use crate::host::device::{DeviceNumber, FileNumber, device_number_from_status};
 use crate::host::is_root;
 use crate::host::mounts::Mounts;
-use descriptors::{Descriptor, DescriptorKind, registered_files};
+use descriptors::{DescriptorKind, ProcessDescriptor, registered_files};
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// Number of searches before a writer is reported. A process that is being started has a copy of
 /// every file that its parent has open, so it is checked again.
-const SEARCHES_MAX: u32 = 3;
+const SEARCH_ATTEMPTS_MAX: u32 = 3;
 const SEARCH_PAUSE: Duration = Duration::from_millis(30);
 
 /// Link in /proc to the kernel's initial PID namespace.
@@ -26,29 +26,28 @@ const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
 /// Devices and files that no other process may have open for writing.
 #[derive(Debug, Default)]
 pub(super) struct WatchedStorage {
-    /// Watched devices with their paths for messages.
-    pub(super) devices: Vec<(DeviceNumber, PathBuf)>,
+    pub(super) watched_devices: Vec<(DeviceNumber, PathBuf)>,
     /// Watched backing files of loop devices.
-    pub(super) files: Vec<BackingFile>,
+    pub(super) watched_files: Vec<BackingFile>,
 }
 
 /// Process that can write to a watched device or file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Writer {
-    pub(super) process: i32,
-    pub(super) command: String,
+pub(super) struct WritingProcess {
+    pub(super) process_id: i32,
+    pub(super) command_name: String,
     /// Device or file that the process can write to.
-    pub(super) part: PathBuf,
+    pub(super) opened_part: PathBuf,
 }
 
 /// Result of a search for writers among all processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct WriterSearch {
     /// First process found that can write to a watched device or file.
-    pub(super) writer: Option<Writer>,
+    pub(super) writing_process: Option<WritingProcess>,
     /// Facts about processes that could not be determined, such as "what process 1 (init) has
     /// open".
-    pub(super) undetermined: BTreeSet<String>,
+    pub(super) undetermined_facts: BTreeSet<String>,
 }
 
 impl WatchedStorage {
@@ -58,9 +57,9 @@ impl WatchedStorage {
     ///
     /// /proc cannot be read.
     pub(super) fn find_writer(&self) -> io::Result<WriterSearch> {
-        for _ in 1..SEARCHES_MAX {
+        for _ in 1..SEARCH_ATTEMPTS_MAX {
             let search = self.search_once()?;
-            if search.writer.is_none() {
+            if search.writing_process.is_none() {
                 return Ok(search);
             }
             std::thread::sleep(SEARCH_PAUSE);
@@ -71,8 +70,8 @@ impl WatchedStorage {
     fn search_once(&self) -> io::Result<WriterSearch> {
         let own = rustix::process::getpid().as_raw_nonzero().get();
         let mut search = WriterSearch {
-            writer: None,
-            undetermined: describe_hidden_processes(),
+            writing_process: None,
+            undetermined_facts: describe_hidden_processes(),
         };
         for entry in std::fs::read_dir("/proc")?.flatten() {
             let name = entry.file_name();
@@ -84,23 +83,23 @@ impl WatchedStorage {
             }
             let command = read_command(&entry.path());
             let mut scan = ProcessScan {
-                watched: self,
-                directory: entry.path(),
-                title: format!("process {process} ({command})"),
-                undetermined: &mut search.undetermined,
+                watched_storage: self,
+                process_directory: entry.path(),
+                process_title: format!("process {process} ({command})"),
+                undetermined_facts: &mut search.undetermined_facts,
             };
-            match scan.find_part() {
+            match scan.find_opened_part() {
                 Ok(None) => {}
                 Ok(Some(part)) => {
-                    search.writer = Some(Writer {
-                        process,
-                        command,
-                        part,
+                    search.writing_process = Some(WritingProcess {
+                        process_id: process,
+                        command_name: command,
+                        opened_part: part,
                     });
                     break;
                 }
                 // It has ended.
-                Err(error) if has_ended(&error) => {}
+                Err(error) if has_process_ended(&error) => {}
                 Err(_) => scan.add_undetermined("what {} has open"),
             }
         }
@@ -110,13 +109,13 @@ impl WatchedStorage {
     fn find_by_number(&self, status: &Stat) -> Option<PathBuf> {
         let device = device_number_from_status(status);
         let file = FileNumber::from_status(status);
-        let devices = self.devices.iter();
+        let devices = self.watched_devices.iter();
         let device = devices
             .filter(|(number, _)| Some(*number) == device)
             .map(|(_, path)| path);
-        let files = self.files.iter();
+        let files = self.watched_files.iter();
         let file = files
-            .filter(|shown| shown.number == Some(file))
+            .filter(|shown| shown.file_number == Some(file))
             .map(|shown| &shown.path);
         device.chain(file).next().cloned()
     }
@@ -128,17 +127,17 @@ impl WatchedStorage {
         let is_file = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
         // Numbers of two file systems with devices of their own tell files apart.
         let may_be_one = |file: &&BackingFile| {
-            let other = file.number.map(|other| other.device.major);
+            let other = file.file_number.map(|other| other.device.major);
             is_file && (number.device.major == 0 || other.is_none_or(|major| major == 0))
         };
         let opened = BackingFile {
             path: link.to_owned(),
-            number: Some(number),
-            writable: true,
+            file_number: Some(number),
+            is_writable: true,
         };
-        let mut files = self.files.iter().filter(may_be_one);
+        let mut files = self.watched_files.iter().filter(may_be_one);
         files
-            .find(|file| file.compare(&opened) == FileComparison::Same)
+            .find(|file| file.compare_with(&opened) == FileComparison::SameFile)
             .map(|file| file.path.clone())
     }
 
@@ -150,8 +149,8 @@ impl WatchedStorage {
                 .find_by_number(&status)
                 .or_else(|| self.find_on_stacked(path, &status));
         }
-        let devices = self.devices.iter().map(|(_, path)| path);
-        let mut all = devices.chain(self.files.iter().map(|file| &file.path));
+        let devices = self.watched_devices.iter().map(|(_, path)| path);
+        let mut all = devices.chain(self.watched_files.iter().map(|file| &file.path));
         all.find(|known| known.file_name() == path.file_name())
             .cloned()
     }
@@ -168,9 +167,9 @@ fn describe_hidden_processes() -> BTreeSet<String> {
         let level = option.strip_prefix("hidepid=");
         level.is_some_and(|level| !["0", "off"].contains(&level))
     };
-    let proc = Mounts::read().ok().and_then(|mounts| {
-        let mount = mounts.of_path(Path::new("/proc")).ok().flatten()?;
-        Some(mount.all_options())
+    let proc = Mounts::read_mounts().ok().and_then(|mounts| {
+        let mount = mounts.mount_of_path(Path::new("/proc")).ok().flatten()?;
+        Some(mount.combined_options())
     });
     if !is_root() && proc.is_some_and(|options| options.split(',').any(hides)) {
         hidden.insert("what processes of other users have open (hidepid)".to_owned());
@@ -180,62 +179,63 @@ fn describe_hidden_processes() -> BTreeSet<String> {
 
 /// Examination of one process for access to watched devices and files.
 struct ProcessScan<'a> {
-    watched: &'a WatchedStorage,
-    directory: PathBuf,
+    watched_storage: &'a WatchedStorage,
+    process_directory: PathBuf,
     /// Title of the process in messages: `process 7 (fio)`.
-    title: String,
-    undetermined: &'a mut BTreeSet<String>,
+    process_title: String,
+    undetermined_facts: &'a mut BTreeSet<String>,
 }
 
 impl ProcessScan<'_> {
     /// Records a fact about the process that could not be determined. The process's title replaces
     /// `{}` in the text.
     fn add_undetermined(&mut self, text: &str) {
-        self.undetermined.insert(text.replace("{}", &self.title));
+        self.undetermined_facts
+            .insert(text.replace("{}", &self.process_title));
     }
 
     /// Returns the watched device or file that the process can write to.
-    fn find_part(&mut self) -> io::Result<Option<PathBuf>> {
+    fn find_opened_part(&mut self) -> io::Result<Option<PathBuf>> {
         let mut has_ring = false;
-        for thread in std::fs::read_dir(self.directory.join("task"))? {
+        for thread in std::fs::read_dir(self.process_directory.join("task"))? {
             // A thread may have a table of descriptors of its own.
             let thread = thread?.path();
-            let found = match self.find_in_descriptors(&thread, &mut has_ring) {
-                Err(error) if has_ended(&error) => continue,
+            let found = match self.find_part_in_descriptors(&thread, &mut has_ring) {
+                Err(error) if has_process_ended(&error) => continue,
                 found => found?,
             };
             if found.is_some() {
                 return Ok(found);
             }
         }
-        self.find_mapped(has_ring)
+        self.find_mapped_part(has_ring)
     }
 
-    fn find_in_descriptors(
+    fn find_part_in_descriptors(
         &mut self,
         thread: &Path,
         has_ring: &mut bool,
     ) -> io::Result<Option<PathBuf>> {
         for entry in std::fs::read_dir(thread.join("fd"))? {
-            let descriptor = Descriptor::new(thread, entry?.file_name());
-            let Some(status) = stat(&descriptor.link)? else {
+            let descriptor = ProcessDescriptor::new(thread, entry?.file_name());
+            let Some(status) = stat_link(&descriptor.link_path)? else {
                 continue;
             };
-            let found = match descriptor.kind(&status) {
-                DescriptorKind::Ring => {
+            let found = match descriptor.descriptor_kind(&status) {
+                DescriptorKind::IoUring => {
                     *has_ring = true;
-                    self.find_registered(&descriptor)?
+                    self.find_registered_part(&descriptor)?
                 }
                 DescriptorKind::Socket => {
                     if descriptor
-                        .info()?
+                        .read_info()?
                         .is_some_and(|info| info.has_files_in_flight())
                     {
                         self.add_undetermined("which descriptors are queued in a socket of {}");
                     }
                     None
                 }
-                DescriptorKind::Other => self.find_opened(&descriptor, &status)?,
+                DescriptorKind::OtherFile => self.find_part_of_descriptor(&descriptor, &status)?,
             };
             if found.is_some() {
                 return Ok(found);
@@ -244,51 +244,62 @@ impl ProcessScan<'_> {
         Ok(None)
     }
 
-    fn find_opened(&self, descriptor: &Descriptor, status: &Stat) -> io::Result<Option<PathBuf>> {
-        let named = self.watched.find_by_number(status);
-        if named.is_none() && self.watched.files.is_empty() {
+    fn find_part_of_descriptor(
+        &self,
+        descriptor: &ProcessDescriptor,
+        status: &Stat,
+    ) -> io::Result<Option<PathBuf>> {
+        let named = self.watched_storage.find_by_number(status);
+        if named.is_none() && self.watched_storage.watched_files.is_empty() {
             return Ok(None);
         }
-        match descriptor.info()? {
-            Some(info) if info.is_open_for_writing() => {
-                Ok(named.or_else(|| self.watched.find_on_stacked(&descriptor.link, status)))
-            }
+        match descriptor.read_info()? {
+            Some(info) if info.is_open_for_writing() => Ok(named.or_else(|| {
+                self.watched_storage
+                    .find_on_stacked(&descriptor.link_path, status)
+            })),
             _ => Ok(None),
         }
     }
 
     /// Returns the watched device or file that is registered with an io_uring. The kernel shows its
     /// name, but not whether it is open for writing.
-    fn find_registered(&mut self, ring: &Descriptor) -> io::Result<Option<PathBuf>> {
-        let Some(info) = ring.info()? else {
+    fn find_registered_part(&mut self, ring: &ProcessDescriptor) -> io::Result<Option<PathBuf>> {
+        let Some(info) = ring.read_info()? else {
             return Ok(None);
         };
         let registered = registered_files(&info);
-        if !registered.are_all_named {
+        if !registered.has_all_paths {
             self.add_undetermined("what files {} has registered with io_uring");
         }
-        let mut paths = registered.paths.iter();
-        Ok(paths.find_map(|path| self.watched.find_by_path(path)))
+        let mut paths = registered.file_paths.iter();
+        Ok(paths.find_map(|path| self.watched_storage.find_by_path(path)))
     }
 
-    fn find_mapped(&mut self, has_ring: bool) -> io::Result<Option<PathBuf>> {
-        let maps = std::fs::read(self.directory.join("maps"))?;
+    fn find_mapped_part(&mut self, has_ring: bool) -> io::Result<Option<PathBuf>> {
+        let maps = std::fs::read(self.process_directory.join("maps"))?;
         for line in maps.split(|&byte| byte == b'\n') {
             if !has_ring && line.ends_with(b"anon_inode:[io_uring]") {
                 self.add_undetermined(
                     "what files {} has registered with an io_uring that it has closed",
                 );
             }
-            let Some(mapping) = SharedMapping::parse(line) else {
+            let Some(mapping) = SharedMapping::parse_mapping(line) else {
                 continue;
             };
-            let link = self.directory.join("map_files").join(mapping.range());
-            let Some(status) = stat(&link)? else {
+            let link = self
+                .process_directory
+                .join("map_files")
+                .join(mapping.format_range());
+            let Some(status) = stat_link(&link)? else {
                 continue;
             };
-            let stacked = || self.watched.find_on_stacked(&link, &status);
-            let part = self.watched.find_by_number(&status).or_else(stacked);
-            if part.is_some() && (mapping.is_written || self.may_write(&mapping)) {
+            let stacked = || self.watched_storage.find_on_stacked(&link, &status);
+            let part = self
+                .watched_storage
+                .find_by_number(&status)
+                .or_else(stacked);
+            if part.is_some() && (mapping.is_writable || self.may_write(&mapping)) {
                 return Ok(part);
             }
         }
@@ -298,10 +309,10 @@ impl ProcessScan<'_> {
     /// Reports whether a read-only mapping can be made writable by mprotect. It can if its file was
     /// open for writing when it was mapped, even if that was closed since.
     fn may_write(&mut self, mapping: &SharedMapping) -> bool {
-        let mappings = std::fs::read(self.directory.join("smaps"));
+        let mappings = std::fs::read(self.process_directory.join("smaps"));
         let flags = mappings
             .ok()
-            .and_then(|mappings| mapping.flags_in(&mappings));
+            .and_then(|mappings| mapping.parse_flags(&mappings));
         match flags {
             Some(flags) => flags.iter().any(|flag| flag == MAY_WRITE_FLAG),
             // Mapped otherwise meanwhile, or a kernel without CONFIG_PROC_PAGE_MONITOR.
@@ -314,7 +325,7 @@ impl ProcessScan<'_> {
 }
 
 /// Returns the status of the target of a link in /proc; `None` if the target is gone.
-fn stat(link: &Path) -> io::Result<Option<Stat>> {
+fn stat_link(link: &Path) -> io::Result<Option<Stat>> {
     match rustix::fs::stat(link) {
         Ok(status) => Ok(Some(status)),
         // Closed meanwhile, or of a file system that has gone.
@@ -323,7 +334,7 @@ fn stat(link: &Path) -> io::Result<Option<Stat>> {
     }
 }
 
-fn has_ended(error: &io::Error) -> bool {
+fn has_process_ended(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),
         Some(Errno::NOENT | Errno::SRCH)
@@ -341,37 +352,39 @@ const MAY_WRITE_FLAG: &str = "mw";
 /// Shared memory mapping of a file in another process.
 #[derive(Debug, PartialEq, Eq)]
 struct SharedMapping {
-    start: u64,
-    end: u64,
-    is_written: bool,
+    start_address: u64,
+    end_address: u64,
+    is_writable: bool,
 }
 
 impl SharedMapping {
     /// Parses a line of /proc/PID/maps, or the first line of a mapping in /proc/PID/smaps:
     /// `7f1c00-7f2c00 rw-s 00000000 00:05 8 /dev/loop0`. `None` unless the mapping is shared.
-    fn parse(line: &[u8]) -> Option<Self> {
+    fn parse_mapping(line: &[u8]) -> Option<Self> {
         let line = std::str::from_utf8(line.split(|&byte| byte == b'/').next()?).ok()?;
         let mut fields = line.split_ascii_whitespace();
         let (range, rights) = (fields.next()?, fields.next()?.as_bytes());
         let (start, end) = range.split_once('-')?;
         let address = |digits: &str| u64::from_str_radix(digits, 16).ok();
         let mapping = Self {
-            start: address(start)?,
-            end: address(end)?,
-            is_written: rights.get(1) == Some(&b'w'),
+            start_address: address(start)?,
+            end_address: address(end)?,
+            is_writable: rights.get(1) == Some(&b'w'),
         };
         (rights.get(3) == Some(&b's')).then_some(mapping)
     }
 
     /// Returns the memory mapping's name in /proc/PID/map_files.
-    fn range(&self) -> String {
-        format!("{:x}-{:x}", self.start, self.end)
+    fn format_range(&self) -> String {
+        format!("{:x}-{:x}", self.start_address, self.end_address)
     }
 
     /// Returns the mapping's flags from the text of /proc/PID/smaps; `None` if the text lacks them.
-    fn flags_in(&self, mappings: &[u8]) -> Option<Vec<String>> {
+    fn parse_flags(&self, mappings: &[u8]) -> Option<Vec<String>> {
         let mut lines = mappings.split(|&byte| byte == b'\n');
-        let is_this = |line: &[u8]| Self::parse(line).is_some_and(|one| one.start == self.start);
+        let is_this = |line: &[u8]| {
+            Self::parse_mapping(line).is_some_and(|one| one.start_address == self.start_address)
+        };
         lines.find(|line| is_this(line))?;
         // Those of a mapping are in its last line, before the next begins.
         let flags = lines.find_map(|line| match line.strip_prefix(b"VmFlags:") {
@@ -397,9 +410,9 @@ mod tests {
     fn lines_of_proc_are_read() {
         let mapping = |is_written| {
             Some(SharedMapping {
-                start: 0x40_0000,
-                end: 0x50_0000,
-                is_written,
+                start_address: 0x40_0000,
+                end_address: 0x50_0000,
+                is_writable: is_written,
             })
         };
         for (line, found) in [
@@ -414,9 +427,13 @@ mod tests {
             ("00400000-00500000 rw-p 00000000 00:05 8 /dev/loop0", None),
             ("", None),
         ] {
-            assert_eq!(SharedMapping::parse(line.as_bytes()), found, "{line}");
+            assert_eq!(
+                SharedMapping::parse_mapping(line.as_bytes()),
+                found,
+                "{line}"
+            );
         }
-        assert_eq!(mapping(true).unwrap().range(), "400000-500000");
+        assert_eq!(mapping(true).unwrap().format_range(), "400000-500000");
     }
 
     /// Own mappings as the kernel describes them: of files open for reading and for writing,
@@ -448,10 +465,10 @@ mod tests {
             drop(file);
             let text = std::fs::read("/proc/self/smaps").unwrap();
             let mut lines = text.split(|&byte| byte == b'\n');
-            let is_here = |one: &SharedMapping| one.start == place as u64;
-            let mapping = lines.find_map(|line| SharedMapping::parse(line).filter(is_here));
+            let is_here = |one: &SharedMapping| one.start_address == place as u64;
+            let mapping = lines.find_map(|line| SharedMapping::parse_mapping(line).filter(is_here));
             let found = mapping.map(|mapping| {
-                let flags = mapping.flags_in(&text).expect("flags");
+                let flags = mapping.parse_flags(&text).expect("flags");
                 flags.iter().any(|flag| flag == MAY_WRITE_FLAG)
             });
             assert_eq!(

@@ -1,11 +1,11 @@
 //! Workspaces that killed runs left behind.
 
 use super::WorkspaceError;
-use super::folder::{self, Folder, path_through};
+use super::folder::{self, WorkspaceFolder, path_through};
 use crate::host::device::detach_backed_by;
 use crate::host::fresh::unmount_with_retries;
-use crate::host::listing::Listing;
-use crate::host::processes::is_alive;
+use crate::host::listing::DirectoryListing;
+use crate::host::processes::is_process_alive;
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::OsString;
@@ -21,17 +21,17 @@ pub struct AbandonedWorkspace(AbandonedState);
 
 #[derive(Debug)]
 enum AbandonedState {
-    Folder(Folder),
+    AbandonedFolder(WorkspaceFolder),
     /// Empty folder. The owner died between creating the folder and its marker, or between removing
     /// the marker and the folder.
-    Empty {
+    EmptyFolder {
         path: PathBuf,
         name: OsString,
         parent: Arc<OwnedFd>,
         directory: OwnedFd,
     },
     /// Folder with the name and user of a workspace, for which nothing else could be determined.
-    Unknown {
+    UnknownOwner {
         path: PathBuf,
         error: WorkspaceError,
     },
@@ -41,17 +41,18 @@ impl AbandonedWorkspace {
     /// Returns the path of the workspace folder.
     pub fn path(&self) -> &Path {
         match &self.0 {
-            AbandonedState::Folder(folder) => folder.path(),
-            AbandonedState::Empty { path, .. } | AbandonedState::Unknown { path, .. } => path,
+            AbandonedState::AbandonedFolder(folder) => folder.path(),
+            AbandonedState::EmptyFolder { path, .. }
+            | AbandonedState::UnknownOwner { path, .. } => path,
         }
     }
 
     /// Returns the reason why it is unknown whether the folder is abandoned; `None` if it is
     /// abandoned and can be removed.
-    pub fn obstacle(&self) -> Option<&WorkspaceError> {
+    pub fn removal_obstacle(&self) -> Option<&WorkspaceError> {
         match &self.0 {
-            AbandonedState::Unknown { error, .. } => Some(error),
-            AbandonedState::Folder(_) | AbandonedState::Empty { .. } => None,
+            AbandonedState::UnknownOwner { error, .. } => Some(error),
+            AbandonedState::AbandonedFolder(_) | AbandonedState::EmptyFolder { .. } => None,
         }
     }
 
@@ -63,12 +64,12 @@ impl AbandonedWorkspace {
     /// A mount is in use, a loop device cannot be detached, or a file cannot be removed.
     pub fn remove(self) -> Result<(), WorkspaceError> {
         match self.0 {
-            AbandonedState::Folder(mut folder) => match remove_with_mounts(&folder) {
+            AbandonedState::AbandonedFolder(mut folder) => match remove_with_mounts(&folder) {
                 // Its owner was just removing it, or another `clean` is.
-                Err(_) if folder.is_gone() => Ok(()),
-                taken_down => taken_down.and_then(|()| folder.remove()),
+                Err(_) if folder.has_been_removed() => Ok(()),
+                taken_down => taken_down.and_then(|()| folder.remove_folder()),
             },
-            AbandonedState::Empty {
+            AbandonedState::EmptyFolder {
                 path,
                 name,
                 parent,
@@ -81,21 +82,21 @@ impl AbandonedWorkspace {
                     Err(error) => Err(WorkspaceError::from_io("remove", &path, error)),
                 }
             }
-            AbandonedState::Unknown { error, .. } => Err(error),
+            AbandonedState::UnknownOwner { error, .. } => Err(error),
         }
     }
 }
 
 /// Unmounts and detaches everything that uses files of the folder.
-fn remove_with_mounts(folder: &Folder) -> Result<(), WorkspaceError> {
+fn remove_with_mounts(folder: &WorkspaceFolder) -> Result<(), WorkspaceError> {
     unmount_inside(folder)?;
     let files = folder
-        .files()
+        .file_numbers()
         .map_err(|error| WorkspaceError::from_io("list", folder.path(), error))?;
     Ok(detach_backed_by(&files)?)
 }
 
-fn unmount_inside(folder: &Folder) -> Result<(), WorkspaceError> {
+fn unmount_inside(folder: &WorkspaceFolder) -> Result<(), WorkspaceError> {
     let failed = |source| WorkspaceError::Io {
         action: "unmount the file systems inside",
         path: folder.path().to_owned(),
@@ -109,23 +110,23 @@ fn unmount_inside(folder: &Folder) -> Result<(), WorkspaceError> {
 }
 
 /// Searches a directory for abandoned workspaces, without subdirectories, in order of names.
-pub(super) fn find(
+pub(super) fn find_abandoned(
     directory: &Path,
 ) -> Result<impl Iterator<Item = AbandonedWorkspace> + use<>, WorkspaceError> {
-    let Listing {
+    let DirectoryListing {
         path,
         directory: parent,
-        names,
-    } = Listing::read(directory, |name| folder::parse_owner(name).is_some())
+        entry_names: names,
+    } = DirectoryListing::read_directory(directory, |name| folder::parse_owner(name).is_some())
         .map_err(|error| WorkspaceError::from_io("list", directory, error))?;
     Ok(names.into_iter().filter_map(move |name| {
         let pid = folder::parse_owner(&name)?;
         let at = path.join(&name);
-        match examine(&path, &parent, name, pid) {
+        match examine_folder(&path, &parent, name, pid) {
             Ok(found) => found,
             // It went away while it was looked at.
             Err(WorkspaceError::NoSuchPath { .. }) => None,
-            Err(error) => Some(AbandonedWorkspace(AbandonedState::Unknown {
+            Err(error) => Some(AbandonedWorkspace(AbandonedState::UnknownOwner {
                 path: at,
                 error,
             })),
@@ -133,8 +134,7 @@ pub(super) fn find(
     }))
 }
 
-/// Examines whether a folder with the name of a workspace is abandoned.
-fn examine(
+fn examine_folder(
     parent_path: &Path,
     parent: &Arc<OwnedFd>,
     name: OsString,
@@ -160,10 +160,10 @@ fn examine(
     let lock = match rustix::fs::openat(&directory, folder::MARKER_NAME, flags, Mode::empty()) {
         Ok(lock) => File::from(lock),
         Err(Errno::NOENT) => {
-            let empty = !is_alive(pid)
+            let empty = !is_process_alive(pid)
                 && folder::is_empty(directory.as_fd())
                     .map_err(|error| WorkspaceError::from_io("look into", &path, error))?;
-            let remains = AbandonedState::Empty {
+            let remains = AbandonedState::EmptyFolder {
                 path,
                 name,
                 parent: parent.clone(),
@@ -183,7 +183,7 @@ fn examine(
         return Ok(None);
     }
     // Before it is locked, a marker is empty, and its owner about to lock it.
-    if marker.st_size == 0 && is_alive(pid) {
+    if marker.st_size == 0 && is_process_alive(pid) {
         return Ok(None);
     }
     match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
@@ -191,10 +191,10 @@ fn examine(
         Err(Errno::WOULDBLOCK) => return Ok(None),
         Err(error) => return Err(failed(error)),
     }
-    let folder = Folder::new(parent_path, name, parent.clone(), directory, lock);
-    match folder.is_ours() {
-        Ok(ours) => Ok(ours.then_some(AbandonedWorkspace(AbandonedState::Folder(folder)))),
-        Err(_) if folder.is_gone() => Ok(None),
+    let folder = WorkspaceFolder::new(parent_path, name, parent.clone(), directory, lock);
+    match folder.is_own_folder() {
+        Ok(ours) => Ok(ours.then_some(AbandonedWorkspace(AbandonedState::AbandonedFolder(folder)))),
+        Err(_) if folder.has_been_removed() => Ok(None),
         Err(error) => Err(WorkspaceError::from_io("look at", &path, error)),
     }
 }

@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Name of the marker file, which makes a folder a workspace.
 pub(super) const MARKER_NAME: &str = "diskperf-workspace";
 const WORKSPACE_NAME_PREFIX: &str = "diskperf-";
-const HEX_DIGITS: usize = 6;
+const RANDOM_NAME_DIGITS: usize = 6;
 
 /// Name prefixes of files that FUSE's library and NFS keep for removed files that are still open.
 /// Such a file disappears when it is closed.
@@ -29,7 +29,6 @@ const KEPT_OPEN_PREFIXES: [&str; 2] = [".fuse_hidden", ".nfs"];
 const REMOVE_ATTEMPTS_MAX: u32 = 200;
 const REMOVE_PAUSE: Duration = Duration::from_millis(20);
 
-/// Returns the name of a new workspace folder.
 pub(super) fn new_name(pid: u32, random: u64) -> String {
     format!("{WORKSPACE_NAME_PREFIX}{pid}-{:06x}", random & 0xff_ffff)
 }
@@ -42,7 +41,7 @@ pub(super) fn parse_owner(name: &OsStr) -> Option<i32> {
         .split_once('-')?;
     let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     let pid_is_plain = pid.bytes().all(|byte| byte.is_ascii_digit());
-    if hex.len() != HEX_DIGITS || !hex.bytes().all(is_hex) || !pid_is_plain {
+    if hex.len() != RANDOM_NAME_DIGITS || !hex.bytes().all(is_hex) || !pid_is_plain {
         return None;
     }
     pid.parse().ok().filter(|&pid| pid > 0)
@@ -58,17 +57,17 @@ pub(in crate::host) fn path_through(directory: BorrowedFd<'_>) -> PathBuf {
 /// parent's. Its path may come to lead elsewhere, because the owner of a directory above can put a
 /// link there.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(super) struct WorkspaceFolder {
     /// Path of the workspace folder, for messages only.
     path: PathBuf,
     name: OsString,
-    parent: Arc<OwnedFd>,
+    parent_directory: Arc<OwnedFd>,
     directory: OwnedFd,
     /// Marker file, open and locked; `None` after its release.
-    lock: Option<File>,
+    marker_lock: Option<File>,
 }
 
-impl Folder {
+impl WorkspaceFolder {
     /// Returns the folder `name` in `parent`, open as `directory`, with its locked marker.
     pub(super) fn new(
         parent_path: &Path,
@@ -80,15 +79,14 @@ impl Folder {
         Self {
             path: parent_path.join(&name),
             name,
-            parent,
+            parent_directory: parent,
             directory,
-            lock: Some(lock),
+            marker_lock: Some(lock),
         }
     }
 
-    /// Writes a text into the marker file.
     pub(super) fn write_marker(&self, text: &str) -> io::Result<()> {
-        self.lock
+        self.marker_lock
             .as_ref()
             .map_or(Ok(()), |mut lock| lock.write_all(text.as_bytes()))
     }
@@ -103,22 +101,26 @@ impl Folder {
 
     /// Reports whether the path still leads to this folder, and the folder still contains the
     /// locked marker.
-    pub(super) fn is_ours(&self) -> io::Result<bool> {
-        Ok(self.is_in_place()? && self.marker_state()? == MarkerState::LockedByUs)
+    pub(super) fn is_own_folder(&self) -> io::Result<bool> {
+        Ok(self.is_at_its_path()? && self.marker_state()? == MarkerState::LockedByThisProcess)
     }
 
     /// Reports whether the path still leads to this folder.
-    fn is_in_place(&self) -> io::Result<bool> {
-        let there = file_number_at(self.parent.as_fd(), &self.name)?;
+    fn is_at_its_path(&self) -> io::Result<bool> {
+        let there = file_number_at(self.parent_directory.as_fd(), &self.name)?;
         Ok(there == Some(FileNumber::from_file(self.directory())?))
     }
 
     fn marker_state(&self) -> io::Result<MarkerState> {
-        let held = self.lock.as_ref().map(FileNumber::from_file).transpose()?;
+        let held = self
+            .marker_lock
+            .as_ref()
+            .map(FileNumber::from_file)
+            .transpose()?;
         Ok(
             match file_number_at(self.directory(), OsStr::new(MARKER_NAME))? {
                 None => MarkerState::Missing,
-                there if there == held => MarkerState::LockedByUs,
+                there if there == held => MarkerState::LockedByThisProcess,
                 Some(_) => MarkerState::OtherFile,
             },
         )
@@ -127,7 +129,7 @@ impl Folder {
     /// Reports whether the folder was removed since it was opened. A file server may have forgotten
     /// the folder or report outdated facts: a reply that was in flight during the removal counts
     /// links again. The kernel's own name of the folder does not depend on the server.
-    pub(super) fn is_gone(&self) -> bool {
+    pub(super) fn has_been_removed(&self) -> bool {
         let has_no_name = std::fs::read_link(path_through(self.directory()))
             .is_ok_and(|name| name.as_os_str().as_encoded_bytes().ends_with(b" (deleted)"));
         has_no_name
@@ -137,8 +139,8 @@ impl Folder {
             }
     }
 
-    fn release(&mut self) {
-        if let Some(lock) = self.lock.take() {
+    fn release_lock(&mut self) {
+        if let Some(lock) = self.marker_lock.take() {
             // Another thread may be starting a tool: until that runs, it has a
             // copy of the descriptor, and a closed copy alone frees no lock.
             let _ = rustix::fs::flock(&lock, FlockOperation::Unlock);
@@ -150,9 +152,9 @@ impl Folder {
         // The kernel's own name of the folder, which mount points begin with
         // also after a directory above was renamed.
         let folder = std::fs::read_link(path_through(self.directory()))?;
-        let mounts = Mounts::read()?;
+        let mounts = Mounts::read_mounts()?;
         Ok(mounts
-            .inside(&folder)
+            .mounts_inside(&folder)
             .filter_map(|mount| {
                 let below = mount.mount_point.strip_prefix(&folder).ok()?;
                 Some((mount.mount_point.clone(), below.to_owned()))
@@ -162,7 +164,7 @@ impl Folder {
 
     /// Returns the device and inode numbers of every regular file below the folder, without
     /// following links.
-    pub(super) fn files(&self) -> io::Result<BTreeSet<FileNumber>> {
+    pub(super) fn file_numbers(&self) -> io::Result<BTreeSet<FileNumber>> {
         let mut files = BTreeSet::new();
         let mut folders = vec![path_through(self.directory())];
         while let Some(folder) = folders.pop() {
@@ -184,10 +186,10 @@ impl Folder {
 
     /// Removes the folder with all its contents, and nothing else. Links are removed, not followed,
     /// and other file systems are not entered.
-    pub(super) fn remove(&mut self) -> Result<(), WorkspaceError> {
+    pub(super) fn remove_folder(&mut self) -> Result<(), WorkspaceError> {
         match self.try_remove() {
             // Somebody else has removed it.
-            Err(_) if self.is_gone() => Ok(()),
+            Err(_) if self.has_been_removed() => Ok(()),
             result => result,
         }
     }
@@ -204,13 +206,13 @@ impl Folder {
             return Err(WorkspaceError::MountedInside { path, mount_point });
         }
         // Without its marker it is being removed by somebody else as well.
-        let is_in_place = self.is_in_place().map_err(failed)?;
+        let is_in_place = self.is_at_its_path().map_err(failed)?;
         if !is_in_place || self.marker_state().map_err(failed)? == MarkerState::OtherFile {
-            return Err(WorkspaceError::Replaced { path });
+            return Err(WorkspaceError::FolderReplaced { path });
         }
         retry_while_busy(|| self.remove_contents()).map_err(failed)?;
         // What is open cannot be removed from every file system.
-        self.release();
+        self.release_lock();
         retry_while_busy(|| self.remove_marker_and_folder()).map_err(|error| {
             self.put_marker_back();
             failed(error)
@@ -245,7 +247,7 @@ impl Folder {
             Err(error) => return Err(error.into()),
         }
         Ok(rustix::fs::unlinkat(
-            &*self.parent,
+            &*self.parent_directory,
             &self.name,
             AtFlags::REMOVEDIR,
         )?)
@@ -262,9 +264,9 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for WorkspaceFolder {
     fn drop(&mut self) {
-        self.release();
+        self.release_lock();
     }
 }
 
@@ -272,7 +274,7 @@ impl Drop for Folder {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MarkerState {
     /// Marker file whose lock this process holds.
-    LockedByUs,
+    LockedByThisProcess,
     Missing,
     OtherFile,
 }
@@ -310,13 +312,13 @@ pub(in crate::host) fn retry_while_busy(
 /// Reports whether an open directory is empty except for hidden files, which stand for removed
 /// files that are still open.
 pub(super) fn is_empty(directory: BorrowedFd<'_>) -> io::Result<bool> {
-    Ok(names(directory)?.all(|name| is_hidden(&name)))
+    Ok(entry_names(directory)?.all(|name| is_hidden(&name)))
 }
 
 /// Removes the hidden files of an open directory. They remain if the file server was killed that
 /// had hidden them.
 pub(super) fn remove_hidden(directory: BorrowedFd<'_>) -> io::Result<()> {
-    for name in names(directory)?.filter(|name| is_hidden(name)) {
+    for name in entry_names(directory)?.filter(|name| is_hidden(name)) {
         match rustix::fs::unlinkat(directory, &name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(error) => return Err(error.into()),
@@ -325,7 +327,7 @@ pub(super) fn remove_hidden(directory: BorrowedFd<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn names(directory: BorrowedFd<'_>) -> io::Result<impl Iterator<Item = OsString>> {
+fn entry_names(directory: BorrowedFd<'_>) -> io::Result<impl Iterator<Item = OsString>> {
     let entries = std::fs::read_dir(path_through(directory))?;
     let names: io::Result<Vec<_>> = entries.map(|entry| Ok(entry?.file_name())).collect();
     Ok(names?.into_iter())

@@ -8,9 +8,9 @@
 
 use super::folder;
 use crate::host::device::BlockDevice;
-use crate::host::device::tool::Tool;
+use crate::host::device::tool::ExternalTool;
 use crate::host::fresh::{IMAGE_FOLDER_PREFIX, IMAGE_NAME};
-use crate::host::processes::is_alive;
+use crate::host::processes::is_process_alive;
 use rustix::fs::OFlags;
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -27,20 +27,20 @@ const DETACH_PAUSE: Duration = Duration::from_millis(20);
 
 /// Loop device whose backing file is the deleted image of a killed run.
 #[derive(Debug)]
-pub struct OrphanedLoop {
+pub struct OrphanedLoopDevice {
     device: BlockDevice,
-    image: PathBuf,
+    image_path: PathBuf,
 }
 
-impl OrphanedLoop {
+impl OrphanedLoopDevice {
     /// Returns the path of the loop device's node.
     pub fn device(&self) -> &Path {
         self.device.path()
     }
 
     /// Returns the former path of the deleted image.
-    pub fn image(&self) -> &Path {
-        &self.image
+    pub fn image_path(&self) -> &Path {
+        &self.image_path
     }
 
     /// Detaches the loop device. It is no error if another `clean` does the same.
@@ -48,7 +48,7 @@ impl OrphanedLoop {
     /// # Errors
     ///
     /// The device came into use after it was found.
-    pub fn detach(self) -> io::Result<()> {
+    pub fn detach_device(self) -> io::Result<()> {
         let mut failure = None;
         for _ in 0..DETACH_ATTEMPTS_MAX {
             if !self.is_orphaned() {
@@ -63,10 +63,10 @@ impl OrphanedLoop {
     fn try_to_detach(&self) -> io::Result<()> {
         // Held, so that nobody begins to use it, and looked at again, since
         // another file may have been attached meanwhile.
-        let _held = self.device.open(OFlags::RDONLY | OFlags::EXCL)?;
+        let _held = self.device.open_device(OFlags::RDONLY | OFlags::EXCL)?;
         if self.is_orphaned() {
             let detach = [OsStr::new("--detach"), self.device.path().as_os_str()];
-            Tool::Losetup
+            ExternalTool::Losetup
                 .run_checked(&detach)
                 .map_err(io::Error::other)?;
         }
@@ -74,12 +74,12 @@ impl OrphanedLoop {
     }
 
     fn is_orphaned(&self) -> bool {
-        orphaned_image(&self.device).as_ref() == Some(&self.image)
+        orphaned_image(&self.device).as_ref() == Some(&self.image_path)
     }
 }
 
 /// Returns the orphaned loop devices that nothing uses; none for users other than root.
-pub fn orphaned_loops() -> Vec<OrphanedLoop> {
+pub fn find_orphaned_loops() -> Vec<OrphanedLoopDevice> {
     let Ok(entries) = std::fs::read_dir("/sys/block") else {
         return Vec::new();
     };
@@ -91,8 +91,11 @@ pub fn orphaned_loops() -> Vec<OrphanedLoop> {
         let Some(image) = orphaned_image(&device) else {
             continue;
         };
-        if device.open(OFlags::RDONLY | OFlags::EXCL).is_ok() {
-            found.push(OrphanedLoop { device, image });
+        if device.open_device(OFlags::RDONLY | OFlags::EXCL).is_ok() {
+            found.push(OrphanedLoopDevice {
+                device,
+                image_path: image,
+            });
         }
     }
     found.sort_by(|a, b| a.device().cmp(b.device()));
@@ -102,7 +105,7 @@ pub fn orphaned_loops() -> Vec<OrphanedLoop> {
 /// Returns the former path of a device's image, if the image belongs to a killed run and was
 /// deleted, and the device does not detach itself.
 fn orphaned_image(device: &BlockDevice) -> Option<PathBuf> {
-    let attribute = |name: &str| std::fs::read(device.sysfs().join("loop").join(name)).ok();
+    let attribute = |name: &str| std::fs::read(device.sysfs_path().join("loop").join(name)).ok();
     if attribute("autoclear")?.trim_ascii() != b"0" {
         return None;
     }
@@ -123,7 +126,7 @@ fn parse_orphaned_image(backing_file: &[u8]) -> Option<PathBuf> {
         .strip_prefix(IMAGE_FOLDER_PREFIX)?;
     let owner = folder::parse_owner(folder.parent()?.file_name()?)?;
     let is_image = path.file_name()? == IMAGE_NAME && number.parse::<u32>().is_ok();
-    (path.is_absolute() && is_image && !is_alive(owner)).then_some(path)
+    (path.is_absolute() && is_image && !is_process_alive(owner)).then_some(path)
 }
 
 #[cfg(test)]

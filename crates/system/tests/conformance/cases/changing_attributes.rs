@@ -4,7 +4,7 @@ use super::steps::{
     NOWHERE, contents, make, make_open, offset, pattern, refused, seek, whole, write_all,
 };
 use crate::cases::{WRITE_END, World};
-use diskperf_system::{Errno, File, Open, Result};
+use diskperf_system::{Errno, File, OpenOptions, Result};
 
 async fn change_open(system: &mut World, file: File) -> [Result<()>; 2] {
     [system.fchown(file).await, system.fchmod(file, 0o644).await]
@@ -40,7 +40,7 @@ pub(crate) async fn a_file_has_what_it_had(system: &mut World) {
         [Ok(()), Ok(()), Ok(())]
     );
     assert_eq!(offset(system, file).await, 700);
-    assert_eq!(system.length(file).await, Ok(20_000));
+    assert_eq!(system.file_length(file).await, Ok(20_000));
     assert_eq!(whole(system, file).await, data);
     write_all(system, file, b"more").await;
     system.close(file).await.unwrap();
@@ -56,7 +56,10 @@ pub(crate) async fn a_directory_has_what_it_had(system: &mut World) {
     }
     assert_eq!(contents(system, "/mnt0/directory/file").await, b"data");
     make(system, "/mnt0/directory/other", b"").await;
-    let directory = system.open("/mnt0/directory", Open::READ).await.unwrap();
+    let directory = system
+        .open("/mnt0/directory", OpenOptions::READ)
+        .await
+        .unwrap();
     changes_open(system, directory).await;
 }
 
@@ -105,8 +108,8 @@ pub(crate) async fn what_is_in_no_file_system_is_refused(system: &mut World) {
             refused(result, Errno::Access);
         }
     }
-    let null = system.open("/dev/null", Open::WRITE).await.unwrap();
-    let pipe = system.pipe_end(WRITE_END).await.unwrap();
+    let null = system.open("/dev/null", OpenOptions::WRITE).await.unwrap();
+    let pipe = system.open_pipe_end(WRITE_END).await.unwrap();
     for file in [null, pipe] {
         for result in change_open(system, file).await {
             refused(result, Errno::Access);

@@ -2,7 +2,7 @@
 
 use super::World;
 use super::steps::{NOWHERE, contents, make, make_open, pattern, refused, whole, write_all};
-use diskperf_system::{Errno, Open};
+use diskperf_system::{Errno, OpenOptions};
 
 pub(crate) async fn a_name_has_the_length_of_its_file(system: &mut World) {
     system.mkdir("/mnt0/directory").await.unwrap();
@@ -34,7 +34,10 @@ pub(crate) async fn stat_refuses_what_it_must(system: &mut World) {
 
 pub(crate) async fn a_directory_is_synced(system: &mut World) {
     system.mkdir("/mnt0/directory").await.unwrap();
-    let directory = system.open("/mnt0/directory", Open::READ).await.unwrap();
+    let directory = system
+        .open("/mnt0/directory", OpenOptions::READ)
+        .await
+        .unwrap();
     system.fsync(directory).await.unwrap();
     make(system, "/mnt0/directory/file", b"data").await;
     system.fsync(directory).await.unwrap();
@@ -50,7 +53,10 @@ pub(crate) async fn a_directory_is_synced(system: &mut World) {
 pub(crate) async fn an_unlinked_file_is_gone(system: &mut World) {
     make(system, "/mnt0/file", b"old").await;
     system.unlink("/mnt0/file").await.unwrap();
-    refused(system.open("/mnt0/file", Open::READ).await, Errno::NoEntry);
+    refused(
+        system.open("/mnt0/file", OpenOptions::READ).await,
+        Errno::NoEntry,
+    );
     refused(system.unlink("/mnt0/file").await, Errno::NoEntry);
     make(system, "/mnt0/file", b"").await;
     assert_eq!(contents(system, "/mnt0/file").await, b"");
@@ -63,7 +69,7 @@ pub(crate) async fn an_unlinked_file_that_is_open_keeps_its_data(system: &mut Wo
     let new = make_open(system, "/mnt0/file", b"new").await;
     assert_eq!(whole(system, old).await, data);
     write_all(system, old, b"more").await;
-    assert_eq!(system.length(old).await, Ok(20_004));
+    assert_eq!(system.file_length(old).await, Ok(20_004));
     assert_eq!(whole(system, old).await, [&data, &b"more"[..]].concat());
     system.fsync(old).await.unwrap();
     if system.can.truncates {
@@ -108,7 +114,7 @@ pub(crate) async fn directories_come_and_go(system: &mut World) {
         refused(system.rmdir(path).await, Errno::NotEmpty);
         system.unlink(&file).await.unwrap();
         system.rmdir(path).await.unwrap();
-        refused(system.open(path, Open::READ).await, Errno::NoEntry);
+        refused(system.open(path, OpenOptions::READ).await, Errno::NoEntry);
     }
 }
 
@@ -152,7 +158,10 @@ async fn keeps_its_names(system: &mut World) {
     for from in ["/mnt0/from", "/mnt0/directory", "/mnt0/missing"] {
         refused(system.rename(from, "/mnt0/to").await, Errno::Invalid);
     }
-    refused(system.open("/mnt0/to", Open::READ).await, Errno::NoEntry);
+    refused(
+        system.open("/mnt0/to", OpenOptions::READ).await,
+        Errno::NoEntry,
+    );
     assert_eq!(contents(system, "/mnt0/from").await, b"data");
     system.rmdir("/mnt0/directory").await.unwrap();
 }
@@ -170,7 +179,7 @@ pub(crate) async fn a_renamed_file_has_its_data(system: &mut World) {
         ("/mnt0/directory/to", "/mnt0/back"),
     ] {
         system.rename(from, to).await.unwrap();
-        refused(system.open(from, Open::READ).await, Errno::NoEntry);
+        refused(system.open(from, OpenOptions::READ).await, Errno::NoEntry);
         assert_eq!(contents(system, to).await, data);
     }
     if system.can.truncates {

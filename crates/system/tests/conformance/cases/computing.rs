@@ -1,7 +1,7 @@
 //! now, sleep_until, compute, and a barrier of one.
 
 use super::World;
-use diskperf_system::Work;
+use diskperf_system::ProgramWork;
 use diskperf_timeline::Nanoseconds;
 
 pub(crate) async fn time_does_not_run_backwards(system: &mut World) {
@@ -30,7 +30,7 @@ pub(crate) async fn sleep_until_the_past_returns(system: &mut World) {
 pub(crate) async fn compute_uses_its_span(system: &mut World) {
     for span in [0, 1000, 1_000_000, 10_000_000] {
         let begin = system.now();
-        system.compute(Nanoseconds(span)).await.unwrap();
+        system.consume_cpu_time(Nanoseconds(span)).await.unwrap();
         let used = system.now().since(begin).0;
         // The clock of the call and that of `now` may differ by a little.
         assert!(
@@ -43,10 +43,16 @@ pub(crate) async fn compute_uses_its_span(system: &mut World) {
 /// How long it takes is the machine's matter, but not longer than then.
 pub(crate) async fn work_of_the_past_is_done(system: &mut World) {
     let begin = system.now();
-    system.work(Work::FsckInodes).await.unwrap();
+    system
+        .perform_program_work(ProgramWork::FsckInodeBlock)
+        .await
+        .unwrap();
     let used = system.now().since(begin).0;
     assert!(used < 1_000_000_000, "{used} ns");
-    system.work(Work::RestoreRecords(0)).await.unwrap();
+    system
+        .perform_program_work(ProgramWork::RestoreRecords(0))
+        .await
+        .unwrap();
 }
 
 pub(crate) async fn a_barrier_of_one_is_open(system: &mut World) {

@@ -3,11 +3,11 @@
 use super::World;
 use super::steps::{pattern, read, read_to_end, refused, write_all};
 use super::{READ_END, WRITE_END};
-use diskperf_system::{Errno, File, Whence};
+use diskperf_system::{Errno, File, SeekOrigin};
 
 async fn ends(system: &mut World) -> (File, File) {
-    let read_end = system.pipe_end(READ_END).await.unwrap();
-    let write_end = system.pipe_end(WRITE_END).await.unwrap();
+    let read_end = system.open_pipe_end(READ_END).await.unwrap();
+    let write_end = system.open_pipe_end(WRITE_END).await.unwrap();
     (read_end, write_end)
 }
 
@@ -65,7 +65,11 @@ pub(crate) async fn each_end_goes_one_way(system: &mut World) {
 pub(crate) async fn a_pipe_has_no_place_to_go_to(system: &mut World) {
     let (read_end, write_end) = ends(system).await;
     for end in [read_end, write_end] {
-        for whence in [Whence::Start, Whence::Current, Whence::End] {
+        for whence in [
+            SeekOrigin::FileStart,
+            SeekOrigin::CurrentPosition,
+            SeekOrigin::FileEnd,
+        ] {
             refused(system.lseek(end, 0, whence).await, Errno::NotSeekable);
         }
         refused(system.ftruncate(end, 0).await, Errno::Invalid);
@@ -80,11 +84,11 @@ pub(crate) async fn a_pipe_has_no_place_to_go_to(system: &mut World) {
 pub(crate) async fn each_end_is_taken_once(system: &mut World) {
     let (read_end, write_end) = ends(system).await;
     for number in [READ_END, WRITE_END, 2, usize::MAX] {
-        refused(system.pipe_end(number).await, Errno::BadFile);
+        refused(system.open_pipe_end(number).await, Errno::BadFile);
     }
     for end in [read_end, write_end] {
         system.close(end).await.unwrap();
         refused(system.close(end).await, Errno::BadFile);
     }
-    refused(system.pipe_end(READ_END).await, Errno::BadFile);
+    refused(system.open_pipe_end(READ_END).await, Errno::BadFile);
 }

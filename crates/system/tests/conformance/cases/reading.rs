@@ -4,7 +4,7 @@ use super::World;
 use super::steps::{
     UNALIGNED, make, make_open, offset, pattern, read, read_to_end, seek, whole, write_all,
 };
-use diskperf_system::Open;
+use diskperf_system::OpenOptions;
 
 pub(crate) async fn an_empty_file_is_at_its_end(system: &mut World) {
     let file = make_open(system, "/mnt0/file", b"").await;
@@ -17,7 +17,7 @@ pub(crate) async fn a_read_goes_on_where_the_last_one_ended(system: &mut World) 
     let data = pattern(300_000);
     make(system, "/mnt0/file", &data).await;
     for length in [1000, 4096, 8191, 65_536] {
-        let file = system.open("/mnt0/file", Open::READ).await.unwrap();
+        let file = system.open("/mnt0/file", OpenOptions::READ).await.unwrap();
         for piece in data.chunks(length) {
             assert_eq!(read(system, file, length).await, piece);
         }
@@ -65,7 +65,7 @@ pub(crate) async fn a_hole_reads_as_zeroes(system: &mut World) {
     let file = make_open(system, "/mnt0/file", b"before").await;
     seek(system, file, hole).await;
     write_all(system, file, b"after").await;
-    assert_eq!(system.length(file).await, Ok(hole + 5));
+    assert_eq!(system.file_length(file).await, Ok(hole + 5));
 
     let mut expected = vec![0; hole as usize];
     expected[..6].copy_from_slice(b"before");

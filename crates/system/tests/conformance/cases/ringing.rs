@@ -4,14 +4,15 @@ use super::World;
 use super::steps::{make, make_open, pattern, read, refused, seek};
 use crate::requests::{self, BLOCK, all, reads, request};
 use diskperf_system::{
-    Commit, Completion, Errno, File, Open, Operation, Result, RingOptions, Submission,
+    CommittedTransaction, Completion, Errno, File, OpenOptions, Operation, Result, RingOptions,
+    Submission,
 };
 use diskperf_timeline::Nanoseconds;
 use std::collections::BTreeSet;
 
 fn options(system: &World, depth: u32) -> RingOptions {
     RingOptions {
-        interval: Nanoseconds::from_millis(1),
+        series_interval: Nanoseconds::from_millis(1),
         ..requests::options(depth, system.engine)
     }
 }
@@ -82,7 +83,10 @@ pub(crate) async fn a_ring_has_data_of_its_own(system: &mut World) {
             .collect();
         assert_eq!(all(system, &writes).await, [Ok(BLOCK); 4]);
     }
-    assert_eq!(system.length(file).await.unwrap(), 8 * u64::from(BLOCK));
+    assert_eq!(
+        system.file_length(file).await.unwrap(),
+        8 * u64::from(BLOCK)
+    );
     let mut blocks = BTreeSet::new();
     for _ in 0..8 {
         blocks.insert(read(system, file, BLOCK as usize).await);
@@ -96,7 +100,7 @@ pub(crate) async fn a_ring_has_data_of_its_own(system: &mut World) {
 
 pub(crate) async fn a_failed_request_fails_by_itself(system: &mut World) {
     make(system, "/mnt0/file", &pattern(8192)).await;
-    let file = system.open("/mnt0/file", Open::READ).await.unwrap();
+    let file = system.open("/mnt0/file", OpenOptions::READ).await.unwrap();
     open_ring(system, 4, file).await.unwrap();
     let requests = [
         request(Operation::Read, file, 0, 0),
@@ -133,7 +137,7 @@ pub(crate) async fn what_the_ring_does_not_know_is_refused(system: &mut World) {
 pub(crate) async fn an_impossible_ring_is_refused(system: &mut World) {
     let file = make_open(system, "/mnt0/file", b"x").await;
     let of = |depth, buffer_bytes| RingOptions {
-        depth,
+        queue_depth: depth,
         buffer_bytes,
         ..options(system, 1)
     };
@@ -144,8 +148,11 @@ pub(crate) async fn an_impossible_ring_is_refused(system: &mut World) {
     system.close(file).await.unwrap();
     let ring = open_ring(system, 1, file).await;
     refused(ring, Errno::BadFile);
-    refused(system.submit(&[]).await, Errno::BadFile);
-    refused(system.reap(1, None, &mut Vec::new()).await, Errno::BadFile);
+    refused(system.submit_requests(&[]).await, Errno::BadFile);
+    refused(
+        system.reap_requests(1, None, &mut Vec::new()).await,
+        Errno::BadFile,
+    );
     // There is none to close, which is no error.
     system.close_ring().await.unwrap();
 }
@@ -174,20 +181,26 @@ pub(crate) async fn each_slot_completes_once(system: &mut World) {
             assert!(under_way.insert(slot));
             submitted += 1;
         }
-        system.submit(&submissions).await.unwrap();
+        system.submit_requests(&submissions).await.unwrap();
         completions.clear();
         let at_least = (submitted % 5).min(under_way.len());
-        system.reap(at_least, None, &mut completions).await.unwrap();
+        system
+            .reap_requests(at_least, None, &mut completions)
+            .await
+            .unwrap();
         assert!(completions.len() >= at_least);
         for completion in &completions {
-            assert_eq!(completion.result, Ok(BLOCK));
+            assert_eq!(completion.byte_count_or_errno, Ok(BLOCK));
             assert!(under_way.remove(&completion.slot), "{completion:?}");
             free.push(completion.slot);
             completed += 1;
         }
     }
     assert!(under_way.is_empty());
-    system.reap(1, None, &mut completions).await.unwrap();
+    system
+        .reap_requests(1, None, &mut completions)
+        .await
+        .unwrap();
 }
 
 pub(crate) async fn syncs_complete(system: &mut World) {
@@ -207,28 +220,35 @@ pub(crate) async fn a_reap_ends_at_its_moment(system: &mut World) {
     let file = with_ring(system, 4, 2).await;
     let mut completions = Vec::new();
     // With nothing under way there is nothing to wait for, but a moment.
-    let now = system.reap(1, None, &mut completions).await.unwrap();
+    let now = system
+        .reap_requests(1, None, &mut completions)
+        .await
+        .unwrap();
     let moment = now + Nanoseconds::from_millis(3);
-    let then = system.reap(1, Some(moment), &mut completions).await;
+    let then = system
+        .reap_requests(1, Some(moment), &mut completions)
+        .await;
     assert!(then.unwrap() >= moment);
     assert_eq!(completions, []);
     // A moment of the past does not wait for what is under way.
     let read = request(Operation::Read, file, 1, 0);
-    system.submit(&[read]).await.unwrap();
+    system.submit_requests(&[read]).await.unwrap();
     let then = system
-        .reap(2, Some(moment), &mut completions)
+        .reap_requests(2, Some(moment), &mut completions)
         .await
         .unwrap();
     assert!(then >= moment);
     // One that is far enough does, and ends as soon as there are enough.
     let far = then + Nanoseconds::from_millis(60_000);
     let missing = 1 - completions.len();
-    let after = system.reap(missing, Some(far), &mut completions).await;
+    let after = system
+        .reap_requests(missing, Some(far), &mut completions)
+        .await;
     assert!(after.unwrap() < far);
     assert_eq!(completions.len(), 1);
     // With fewer under way than are wanted it waits until the moment.
     let later = system.now() + Nanoseconds::from_millis(3);
-    let after = system.reap(1, Some(later), &mut completions).await;
+    let after = system.reap_requests(1, Some(later), &mut completions).await;
     assert!(after.unwrap() >= later);
     // A ring's clock is not the slow one itself.
     let now = system.now() + Nanoseconds(1_000);
@@ -241,9 +261,12 @@ pub(crate) async fn a_ring_that_is_closed_has_nothing_under_way(system: &mut Wor
     let writes: Vec<Submission> = (0..8)
         .map(|slot| request(Operation::Write, file, slot, u64::from(slot)))
         .collect();
-    system.submit(&writes).await.unwrap();
+    system.submit_requests(&writes).await.unwrap();
     system.close_ring().await.unwrap();
-    assert_eq!(system.length(file).await.unwrap(), 8 * u64::from(BLOCK));
+    assert_eq!(
+        system.file_length(file).await.unwrap(),
+        8 * u64::from(BLOCK)
+    );
     // There can be another.
     open_ring(system, 2, file).await.unwrap();
     let results = all(system, &[request(Operation::Read, file, 1, 7)]).await;
@@ -262,7 +285,7 @@ pub(crate) async fn a_worker_may_end_with_requests_under_way(system: &mut World)
             request(operation, file, slot, u64::from(slot))
         })
         .collect();
-    system.submit(&requests).await.unwrap();
+    system.submit_requests(&requests).await.unwrap();
     system.close_all().await;
 }
 
@@ -275,7 +298,10 @@ pub(crate) async fn what_a_ring_moved_is_counted(system: &mut World) {
     let failed = all(system, &[request(Operation::Read, file, 0, 0)]).await;
     assert_eq!(failed, [Err(Errno::BadFile)]);
     system.close_ring().await.unwrap();
-    let file = system.open("/mnt0/file", Open::READ_WRITE).await.unwrap();
+    let file = system
+        .open("/mnt0/file", OpenOptions::READ_WRITE)
+        .await
+        .unwrap();
     open_ring(system, 4, file).await.unwrap();
     let requests = [
         request(Operation::Read, file, 0, 1),
@@ -284,16 +310,16 @@ pub(crate) async fn what_a_ring_moved_is_counted(system: &mut World) {
         request(Operation::Fsync, file, 3, 0),
     ];
     all(system, &requests).await;
-    system.count_commit(Commit {
+    system.count_commit(CommittedTransaction {
         bytes: u64::from(BLOCK),
-        response: Nanoseconds(1234),
-        lag: None,
+        response_time: Nanoseconds(1234),
+        arrival_lag: None,
     });
     let measure = system.finish_measuring().await.unwrap();
-    assert_eq!(measure.calls, 3);
+    assert_eq!(measure.call_count, 3);
     assert_eq!((measure.read_bytes, measure.written_bytes), (8192, 4096));
-    assert!(measure.durable.is_some(), "something was written");
-    let load = measure.load.expect("the worker has a ring");
+    assert!(measure.durable_time.is_some(), "something was written");
+    let load = measure.load_measure.expect("the worker has a ring");
     let counts = [
         &load.read,
         &load.write,
@@ -301,20 +327,23 @@ pub(crate) async fn what_a_ring_moved_is_counted(system: &mut World) {
         &load.commit,
         &load.discard,
     ]
-    .map(|of| (of.count(), of.bytes));
+    .map(|of| (of.request_count(), of.bytes));
     assert_eq!(counts, [(2, 8192), (1, 4096), (1, 0), (1, 4096), (0, 0)]);
-    assert_eq!(load.read.submit.count(), 2);
-    assert_eq!(load.read.completion.count(), 2);
-    assert!(load.read.submit.max() <= load.read.response.max());
-    assert_eq!((load.depth, load.unfinished, load.lag), (4, 0, None));
+    assert_eq!(load.read.submit_call_times.latency_count(), 2);
+    assert_eq!(load.read.completion_times.latency_count(), 2);
+    assert!(load.read.submit_call_times.latency_max() <= load.read.response_times.latency_max());
+    assert_eq!(
+        (load.queue_depth, load.unfinished_count, load.arrival_lag),
+        (4, 0, None)
+    );
     let in_series: u64 = load
-        .series
+        .time_series
         .iter()
-        .map(|point| point.reads + point.writes)
+        .map(|point| point.read_count + point.write_count)
         .sum();
     assert_eq!(in_series, 3);
-    let intervals = measure.elapsed.0.div_ceil(load.interval.0);
-    assert_eq!(load.series.len() as u64, intervals);
+    let intervals = measure.elapsed_time.0.div_ceil(load.series_interval.0);
+    assert_eq!(load.time_series.len() as u64, intervals);
 }
 
 pub(crate) async fn a_restart_forgets_the_ramp(system: &mut World) {
@@ -322,22 +351,28 @@ pub(crate) async fn a_restart_forgets_the_ramp(system: &mut World) {
     start_measuring(system);
     let reads = reads(file, 0..4);
     all(system, &reads).await;
-    system.submit(&reads).await.unwrap();
+    system.submit_requests(&reads).await.unwrap();
     system.restart_measuring().unwrap();
     // What is under way counts when it completes.
     let mut completions = Vec::new();
-    system.reap(4, None, &mut completions).await.unwrap();
+    system
+        .reap_requests(4, None, &mut completions)
+        .await
+        .unwrap();
     let measure = system.finish_measuring().await.unwrap();
-    let load = measure.load.expect("the worker has a ring");
-    assert_eq!((measure.calls, load.read.count()), (4, 4));
+    let load = measure.load_measure.expect("the worker has a ring");
+    assert_eq!((measure.call_count, load.read.request_count()), (4, 4));
     // Another timed part begins at nothing.
     start_measuring(system);
     let measure = system.finish_measuring().await.unwrap();
-    assert_eq!(measure.load.map(|load| load.requests()), Some(0));
+    assert_eq!(
+        measure.load_measure.map(|load| load.read_write_count()),
+        Some(0)
+    );
     // And has no requests without a ring.
     system.close_ring().await.unwrap();
     start_measuring(system);
-    assert_eq!(system.finish_measuring().await.unwrap().load, None);
+    assert_eq!(system.finish_measuring().await.unwrap().load_measure, None);
 }
 
 pub(crate) async fn a_response_counts_from_the_intended_start(system: &mut World) {
@@ -347,26 +382,35 @@ pub(crate) async fn a_response_counts_from_the_intended_start(system: &mut World
     let intended = system.now();
     system.sleep_until(intended + LATE).await.unwrap();
     let arrived = |slot: u32| Submission {
-        intended: Some(intended),
+        intended_start: Some(intended),
         ..request(Operation::Read, file, slot, u64::from(slot))
     };
-    system.submit(&[arrived(0), arrived(1)]).await.unwrap();
+    system
+        .submit_requests(&[arrived(0), arrived(1)])
+        .await
+        .unwrap();
     let mut completions = Vec::new();
-    system.reap(2, None, &mut completions).await.unwrap();
+    system
+        .reap_requests(2, None, &mut completions)
+        .await
+        .unwrap();
     assert!(
-        completions.iter().all(|one| one.response >= LATE),
+        completions.iter().all(|one| one.response_time >= LATE),
         "{completions:?}"
     );
     // Two are not complete at the end, and one was not even issued.
-    system.submit(&[arrived(2), arrived(3)]).await.unwrap();
+    system
+        .submit_requests(&[arrived(2), arrived(3)])
+        .await
+        .unwrap();
     system.count_unissued(Operation::Read, intended);
-    let load = system.finish_measuring().await.unwrap().load;
+    let load = system.finish_measuring().await.unwrap().load_measure;
     let load = load.expect("the worker has a ring");
-    assert_eq!((load.unfinished, load.read.count()), (3, 5));
-    assert!(load.read.response.min() >= LATE);
-    let lag = load.lag.expect("arrivals do not wait");
-    assert_eq!(lag.count(), 4);
-    assert!(lag.min() >= LATE);
+    assert_eq!((load.unfinished_count, load.read.request_count()), (3, 5));
+    assert!(load.read.response_times.latency_min() >= LATE);
+    let lag = load.arrival_lag.expect("arrivals do not wait");
+    assert_eq!(lag.latency_count(), 4);
+    assert!(lag.latency_min() >= LATE);
 }
 
 pub(crate) async fn a_full_volume_fails_the_requests_that_it_must(system: &mut World) {

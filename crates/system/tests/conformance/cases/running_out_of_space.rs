@@ -3,7 +3,7 @@
 use super::SMALL_VOLUME_BYTES;
 use super::World;
 use super::steps::{contents, make_open, offset, pattern, refused, seek, whole, write_all};
-use diskperf_system::{Errno, File, Open};
+use diskperf_system::{Errno, File, OpenOptions};
 
 /// What is left of a full volume for the file system's own data when a file
 /// has gone, as a share of what the file had held.
@@ -50,10 +50,10 @@ pub(crate) async fn a_full_volume_says_so_and_keeps_its_data(system: &mut World)
     assert!(!written.is_empty());
     refused(system.write(file, &pattern(8192)).await, Errno::NoSpace);
     system.fsync(file).await.unwrap();
-    assert_eq!(system.length(file).await, Ok(written.len() as u64));
+    assert_eq!(system.file_length(file).await, Ok(written.len() as u64));
     assert_eq!(whole(system, file).await, written);
     system.close(file).await.unwrap();
-    system.drop_cached("/mnt0/file").await.unwrap();
+    system.drop_cached_pages("/mnt0/file").await.unwrap();
     assert_eq!(contents(system, "/mnt0/file").await, written);
 }
 
@@ -85,7 +85,10 @@ pub(crate) async fn a_shortened_file_gives_its_space_back(system: &mut World) {
         refill(system, file, &written).await;
     }
     system.close(file).await.unwrap();
-    let file = system.open("/mnt0/file", Open::CREATE).await.unwrap();
+    let file = system
+        .open("/mnt0/file", OpenOptions::CREATE)
+        .await
+        .unwrap();
     refill(system, file, &written).await;
 }
 

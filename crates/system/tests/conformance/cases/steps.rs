@@ -1,6 +1,6 @@
 //! Steps that the bodies share.
 
-use diskperf_system::{Errno, File, Open, Result, System, Whence};
+use diskperf_system::{Errno, File, OpenOptions, Result, SeekOrigin, System};
 use std::fmt::Debug;
 
 /// Bytes that tell their offset: a piece from elsewhere does not look alike.
@@ -30,7 +30,7 @@ pub(crate) const NOWHERE: [(&str, Errno); 5] = [
 
 /// Makes a file of these bytes, and closes it.
 pub(crate) async fn make(system: &mut System, path: &str, data: &[u8]) {
-    let file = system.open(path, Open::CREATE).await.unwrap();
+    let file = system.open(path, OpenOptions::CREATE).await.unwrap();
     write_all(system, file, data).await;
     system.close(file).await.unwrap();
 }
@@ -38,7 +38,7 @@ pub(crate) async fn make(system: &mut System, path: &str, data: &[u8]) {
 /// Opens a new file of these bytes for both, at its start.
 pub(crate) async fn make_open(system: &mut System, path: &str, data: &[u8]) -> File {
     let file = system
-        .open(path, Open::READ_WRITE.create_new())
+        .open(path, OpenOptions::READ_WRITE.with_create_new())
         .await
         .unwrap();
     write_all(system, file, data).await;
@@ -87,7 +87,7 @@ pub(crate) async fn whole(system: &mut System, file: File) -> Vec<u8> {
 
 /// The bytes of the file of this name.
 pub(crate) async fn contents(system: &mut System, path: &str) -> Vec<u8> {
-    let file = system.open(path, Open::READ).await.unwrap();
+    let file = system.open(path, OpenOptions::READ).await.unwrap();
     let data = read_to_end(system, file).await;
     system.close(file).await.unwrap();
     data
@@ -96,12 +96,18 @@ pub(crate) async fn contents(system: &mut System, path: &str) -> Vec<u8> {
 /// Goes to an offset from the start.
 pub(crate) async fn seek(system: &mut System, file: File, offset: u64) {
     let signed = i64::try_from(offset).unwrap();
-    assert_eq!(system.lseek(file, signed, Whence::Start).await, Ok(offset));
+    assert_eq!(
+        system.lseek(file, signed, SeekOrigin::FileStart).await,
+        Ok(offset)
+    );
 }
 
 /// The current offset.
 pub(crate) async fn offset(system: &mut System, file: File) -> u64 {
-    system.lseek(file, 0, Whence::Current).await.unwrap()
+    system
+        .lseek(file, 0, SeekOrigin::CurrentPosition)
+        .await
+        .unwrap()
 }
 
 /// The largest offset that lseek goes to, which is the length of the largest
@@ -110,7 +116,10 @@ pub(crate) async fn largest_offset(system: &mut System, file: File) -> u64 {
     let (mut reached, mut refused) = (0, 1 << 63);
     while refused - reached > 1 {
         let middle: u64 = reached + (refused - reached) / 2;
-        match system.lseek(file, middle as i64, Whence::Start).await {
+        match system
+            .lseek(file, middle as i64, SeekOrigin::FileStart)
+            .await
+        {
             Ok(_) => reached = middle,
             Err(_) => refused = middle,
         }

@@ -3,14 +3,14 @@
 use super::World;
 use super::steps::{contents, make, pattern, read, read_to_end, refused, write_all};
 use super::{READ_END, TOGETHER, WRITE_END};
-use diskperf_system::{Errno, Open};
+use diskperf_system::{Errno, OpenOptions};
 
 /// More than a pipe holds, and no multiple of a page.
 const STREAM_BYTES: usize = 1_000_003;
 
 pub(crate) async fn a_barrier_releases_all_at_one_moment(system: &mut World, _worker: usize) {
-    let before = system.pipe_end(READ_END).await.unwrap();
-    let after = system.pipe_end(WRITE_END).await.unwrap();
+    let before = system.open_pipe_end(READ_END).await.unwrap();
+    let after = system.open_pipe_end(WRITE_END).await.unwrap();
     let mut last = system.now();
     for _ in 0..10 {
         let released = system.barrier().await.unwrap();
@@ -34,13 +34,13 @@ pub(crate) async fn what_one_writes_another_reads(system: &mut World, worker: us
     system.barrier().await.unwrap();
     system.unlink(&next).await.unwrap();
     system.barrier().await.unwrap();
-    refused(system.open(&own, Open::READ).await, Errno::NoEntry);
+    refused(system.open(&own, OpenOptions::READ).await, Errno::NoEntry);
 }
 
 /// The first produces, the last consumes, those between pass on.
 pub(crate) async fn a_pipeline_moves_more_than_a_pipe_holds(system: &mut World, worker: usize) {
-    let before = system.pipe_end(READ_END).await.unwrap();
-    let after = system.pipe_end(WRITE_END).await.unwrap();
+    let before = system.open_pipe_end(READ_END).await.unwrap();
+    let after = system.open_pipe_end(WRITE_END).await.unwrap();
     let stream = pattern(STREAM_BYTES);
     if worker == 0 {
         for piece in stream.chunks(8191) {
@@ -63,8 +63,8 @@ pub(crate) async fn a_pipeline_moves_more_than_a_pipe_holds(system: &mut World, 
 
 /// The last takes a little and leaves; each before it is told by EPIPE.
 pub(crate) async fn a_pipeline_breaks_from_its_end(system: &mut World, worker: usize) {
-    let before = system.pipe_end(READ_END).await.unwrap();
-    let after = system.pipe_end(WRITE_END).await.unwrap();
+    let before = system.open_pipe_end(READ_END).await.unwrap();
+    let after = system.open_pipe_end(WRITE_END).await.unwrap();
     if worker == TOGETHER - 1 {
         assert_eq!(read(system, before, 10).await.len(), 10);
         system.close(before).await.unwrap();
@@ -92,7 +92,10 @@ pub(crate) async fn an_exclusive_create_has_one_winner(system: &mut World, worke
     for round in 0..20 {
         let prize = format!("/mnt0/prize{round}");
         system.barrier().await.unwrap();
-        match system.open(&prize, Open::WRITE.create_new()).await {
+        match system
+            .open(&prize, OpenOptions::WRITE.with_create_new())
+            .await
+        {
             Ok(file) => {
                 write_all(system, file, &[worker as u8]).await;
                 system.close(file).await.unwrap();
@@ -104,7 +107,7 @@ pub(crate) async fn an_exclusive_create_has_one_winner(system: &mut World, worke
         let mut winners = Vec::new();
         for candidate in 0..TOGETHER {
             let claim = format!("{prize}.won{candidate}");
-            if let Ok(file) = system.open(&claim, Open::READ).await {
+            if let Ok(file) = system.open(&claim, OpenOptions::READ).await {
                 system.close(file).await.unwrap();
                 winners.push(candidate as u8);
             }
@@ -130,7 +133,10 @@ pub(crate) async fn all_change_the_same_names(system: &mut World, worker: usize)
             1 => system.rmdir(name).await,
             2 => system.unlink(name).await,
             3 | 4 => system.rename(name, &names[next(names.len())]).await,
-            _ => match system.open(name, Open::READ_WRITE.create()).await {
+            _ => match system
+                .open(name, OpenOptions::READ_WRITE.with_create())
+                .await
+            {
                 Ok(file) => {
                     write_all(system, file, &pattern(3000)).await;
                     system.close(file).await

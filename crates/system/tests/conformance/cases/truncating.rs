@@ -2,7 +2,7 @@
 
 use super::World;
 use super::steps::{contents, make_open, offset, pattern, read, refused, seek, whole, write_all};
-use diskperf_system::{Errno, Open};
+use diskperf_system::{Errno, OpenOptions};
 
 /// Lengths on and beside the borders of sectors, pages and blocks.
 const LENGTHS: [usize; 10] = [0, 1, 511, 512, 4095, 4096, 4097, 8192, 10_000, 19_999];
@@ -14,11 +14,14 @@ async fn cuts_only_at_open(system: &mut World) {
     let file = make_open(system, "/mnt0/file", &data).await;
     for length in LENGTHS {
         refused(system.ftruncate(file, length as u64).await, Errno::Invalid);
-        assert_eq!(system.length(file).await, Ok(20_000));
+        assert_eq!(system.file_length(file).await, Ok(20_000));
     }
     assert_eq!(whole(system, file).await, data);
-    let again = system.open("/mnt0/file", Open::CREATE).await.unwrap();
-    assert_eq!(system.length(file).await, Ok(0));
+    let again = system
+        .open("/mnt0/file", OpenOptions::CREATE)
+        .await
+        .unwrap();
+    assert_eq!(system.file_length(file).await, Ok(0));
     write_all(system, again, b"new").await;
     assert_eq!(contents(system, "/mnt0/file").await, b"new");
     assert_eq!(whole(system, file).await, b"new");
@@ -32,7 +35,7 @@ pub(crate) async fn a_shortened_file_ends_there(system: &mut World) {
     let file = make_open(system, "/mnt0/file", &data).await;
     for length in LENGTHS.into_iter().rev() {
         system.ftruncate(file, length as u64).await.unwrap();
-        assert_eq!(system.length(file).await, Ok(length as u64));
+        assert_eq!(system.file_length(file).await, Ok(length as u64));
         assert_eq!(whole(system, file).await, data[..length]);
     }
 }
@@ -46,7 +49,7 @@ pub(crate) async fn a_lengthened_file_ends_in_zeroes(system: &mut World) {
     for length in LENGTHS.into_iter().filter(|&length| length > 5) {
         system.ftruncate(file, length as u64).await.unwrap();
         expected.resize(length, 0);
-        assert_eq!(system.length(file).await, Ok(length as u64));
+        assert_eq!(system.file_length(file).await, Ok(length as u64));
         assert_eq!(whole(system, file).await, expected);
     }
 }

@@ -5,7 +5,7 @@ use super::steps::{
     UNALIGNED, contents, largest_offset, make, make_open, offset, pattern, read, refused, seek,
     whole, write_all,
 };
-use diskperf_system::{Errno, File, Open, Whence};
+use diskperf_system::{Errno, File, OpenOptions, SeekOrigin};
 
 pub(crate) async fn what_was_written_is_read_back(system: &mut World) {
     for length in [1, 511, 512, 4096, 8192, 8193, 100_000, 1 << 20] {
@@ -21,7 +21,7 @@ pub(crate) async fn an_overwrite_changes_only_its_own_bytes(system: &mut World) 
     seek(system, file, 5000).await;
     assert_eq!(system.write(file, &[0xff; 4000]).await, Ok(4000));
     assert_eq!(offset(system, file).await, 9000);
-    assert_eq!(system.length(file).await, Ok(20_000));
+    assert_eq!(system.file_length(file).await, Ok(20_000));
     expected[5000..9000].fill(0xff);
     assert_eq!(whole(system, file).await, expected);
 }
@@ -33,7 +33,7 @@ pub(crate) async fn a_write_of_nothing_changes_nothing(system: &mut World) {
         seek(system, file, place).await;
         assert_eq!(system.write(file, b"").await, Ok(0));
         assert_eq!(offset(system, file).await, place);
-        assert_eq!(system.length(file).await, Ok(100));
+        assert_eq!(system.file_length(file).await, Ok(100));
     }
     assert_eq!(whole(system, file).await, data);
 }
@@ -46,7 +46,7 @@ pub(crate) async fn a_write_beyond_the_end_leaves_a_hole(system: &mut World) {
         write_all(system, file, &[byte]).await;
         expected.resize(place as usize, 0);
         expected.push(byte);
-        assert_eq!(system.length(file).await, Ok(place + 1));
+        assert_eq!(system.file_length(file).await, Ok(place + 1));
         assert_eq!(whole(system, file).await, expected);
     }
 }
@@ -56,7 +56,7 @@ pub(crate) async fn a_write_at_the_end_appends(system: &mut World) {
     let file = make_open(system, "/mnt0/file", b"").await;
     for length in [10, 4096, 1, 8191, 512] {
         seek(system, file, 0).await;
-        let end = system.lseek(file, 0, Whence::End).await;
+        let end = system.lseek(file, 0, SeekOrigin::FileEnd).await;
         assert_eq!(end, Ok(expected.len() as u64));
         let piece = pattern(length);
         write_all(system, file, &piece).await;
@@ -79,9 +79,12 @@ pub(crate) async fn any_offset_and_length_will_do(system: &mut World) {
 
 pub(crate) async fn two_descriptors_see_each_other_s_writes(system: &mut World) {
     let first = make_open(system, "/mnt0/file", b"").await;
-    let second = system.open("/mnt0/file", Open::READ_WRITE).await.unwrap();
+    let second = system
+        .open("/mnt0/file", OpenOptions::READ_WRITE)
+        .await
+        .unwrap();
     write_all(system, first, b"one").await;
-    assert_eq!(system.length(second).await, Ok(3));
+    assert_eq!(system.file_length(second).await, Ok(3));
     assert_eq!(read(system, second, 10).await, b"one");
     write_all(system, second, b"two").await;
     assert_eq!(read(system, first, 10).await, b"two");
@@ -125,8 +128,11 @@ pub(crate) async fn a_very_large_offset_will_do(system: &mut World) {
     let far = (1 << 40).min(largest_length(system, file).await - 1);
     seek(system, file, far).await;
     write_all(system, file, b"!").await;
-    assert_eq!(system.length(file).await, Ok(far + 1));
-    assert_eq!(system.lseek(file, -2, Whence::End).await, Ok(far - 1));
+    assert_eq!(system.file_length(file).await, Ok(far + 1));
+    assert_eq!(
+        system.lseek(file, -2, SeekOrigin::FileEnd).await,
+        Ok(far - 1)
+    );
     assert_eq!(read(system, file, 10).await, b"\0!");
     seek(system, file, 0).await;
     assert_eq!(read(system, file, 7).await, b"start\0\0");
@@ -150,7 +156,7 @@ pub(crate) async fn the_largest_file_cannot_grow(system: &mut World) {
             seek(system, file, largest - 1).await;
             assert_eq!(system.write(file, b"!").await, Ok(1));
         }
-        assert_eq!(system.length(file).await, Ok(largest));
+        assert_eq!(system.file_length(file).await, Ok(largest));
         if !system.can.truncates {
             return;
         }
@@ -163,12 +169,16 @@ pub(crate) async fn the_largest_file_cannot_grow(system: &mut World) {
 pub(crate) async fn synced_data_is_still_there(system: &mut World) {
     let data = pattern(100_000);
     make(system, "/mnt0/file", &data).await;
-    for how in [Open::READ, Open::WRITE, Open::READ_WRITE] {
+    for how in [
+        OpenOptions::READ,
+        OpenOptions::WRITE,
+        OpenOptions::READ_WRITE,
+    ] {
         let file = system.open("/mnt0/file", how).await.unwrap();
         system.fsync(file).await.unwrap();
         system.close(file).await.unwrap();
     }
-    system.drop_cached("/mnt0/file").await.unwrap();
+    system.drop_cached_pages("/mnt0/file").await.unwrap();
     assert_eq!(contents(system, "/mnt0/file").await, data);
 }
 
@@ -193,7 +203,7 @@ pub(crate) async fn a_hole_may_lie_beside_any_border_of_pointers(system: &mut Wo
     for border in POINTER_BORDERS {
         seek(system, file, border - beside).await;
         write_all(system, file, &data).await;
-        assert_eq!(system.length(file).await, Ok(border + beside));
+        assert_eq!(system.file_length(file).await, Ok(border + beside));
     }
     let mut expected = vec![0; 40_000];
     expected[10_000..30_000].copy_from_slice(&data);
@@ -232,7 +242,10 @@ pub(crate) async fn a_file_of_17_mib_is_read_back(system: &mut World) {
     if !system.can.truncates {
         return;
     }
-    let file = system.open("/mnt0/file", Open::READ_WRITE).await.unwrap();
+    let file = system
+        .open("/mnt0/file", OpenOptions::READ_WRITE)
+        .await
+        .unwrap();
     for kept in [length - 1, 16 << 20, 5 << 20, 4 << 20, 100_000, 50_000] {
         system.ftruncate(file, kept as u64).await.unwrap();
         assert!(whole(system, file).await == data[..kept]);
@@ -250,7 +263,7 @@ pub(crate) async fn holes_lie_between_indirect_blocks(system: &mut World) {
         write_all(system, file, &data).await;
     }
     system.fsync(file).await.unwrap();
-    system.drop_cached("/mnt0/file").await.unwrap();
+    system.drop_cached_pages("/mnt0/file").await.unwrap();
     let mut expected = data.clone();
     expected.resize(3 * 4096, 0);
     for place in places() {

@@ -1,7 +1,7 @@
 //! Throughput, fill levels and write amplification of a flash drive over a time range.
 
 use super::DriveGeometry;
-use diskperf_timeline::trace::{FlashLevels, Purpose, TracedFlash};
+use diskperf_timeline::trace::{FlashLevelSample, RequestPurpose, TracedFlash};
 use diskperf_timeline::{Nanoseconds, Trace};
 
 /// Maximum number of intervals that the time range of a die picture is divided into.
@@ -29,7 +29,7 @@ pub(super) struct FlashInterval {
     pub(super) read_bytes_per_s: f64,
     pub(super) written_bytes_per_s: f64,
     /// Fill levels of the drive's buffers at the end of the interval, if known.
-    pub(super) levels: Option<FlashLevels>,
+    pub(super) levels: Option<FlashLevelSample>,
     /// Write amplification: units programmed for each unit that the host wrote, if known.
     pub(super) write_amplification: Option<f64>,
 }
@@ -42,7 +42,8 @@ impl FlashSeries {
     ) -> Self {
         let all = trace.requests.iter();
         let ended = |at: Nanoseconds| at > from && at <= until;
-        let own = all.filter(|one| one.drive == drive.drive_index && ended(one.completed()));
+        let own =
+            all.filter(|one| one.drive_index == drive.drive_index && ended(one.completed_at()));
         let own: Vec<_> = own.collect();
         let count =
             (own.len() / REQUESTS_PER_INTERVAL_MIN).clamp(INTERVAL_COUNT_MIN, INTERVAL_COUNT_MAX);
@@ -61,13 +62,17 @@ impl FlashSeries {
         };
         let mut intervals: Vec<FlashInterval> = (0..count).map(interval).collect();
         for request in own {
-            let place = request.completed().since(from).0 as f64 / length.max(1.0);
+            let place = request.completed_at().since(from).0 as f64 / length.max(1.0);
             let interval = &mut intervals[(place as usize).min(count - 1)];
-            let bytes = f64::from(request.sectors) * f64::from(drive.sector_bytes);
+            let bytes = f64::from(request.sector_count) * f64::from(drive.sector_bytes);
             let rate = bytes / (length.max(1.0) / 1e9);
             match request.purpose {
-                Purpose::Read | Purpose::ReadAhead => interval.read_bytes_per_s += rate,
-                Purpose::Write | Purpose::WriteBehind => interval.written_bytes_per_s += rate,
+                RequestPurpose::Read | RequestPurpose::ReadAhead => {
+                    interval.read_bytes_per_s += rate
+                }
+                RequestPurpose::Write | RequestPurpose::WriteBehind => {
+                    interval.written_bytes_per_s += rate
+                }
             }
         }
         let mut before = find_flash_levels(flash, from);
@@ -75,7 +80,7 @@ impl FlashSeries {
             let after = some.last().and_then(|last| last.levels);
             let amplification = before
                 .zip(after)
-                .and_then(|(before, after)| after.amplification_since(&before));
+                .and_then(|(before, after)| after.write_amplification_since(&before));
             some.iter_mut()
                 .for_each(|one| one.write_amplification = amplification);
             before = after.or(before);
@@ -93,7 +98,9 @@ impl FlashSeries {
 }
 
 /// Returns the last sample of the fill levels up to a given time.
-fn find_flash_levels(flash: &TracedFlash, at: Nanoseconds) -> Option<FlashLevels> {
-    let after = flash.levels.partition_point(|one| one.at <= at);
-    flash.levels.get(after.checked_sub(1)?).copied()
+fn find_flash_levels(flash: &TracedFlash, at: Nanoseconds) -> Option<FlashLevelSample> {
+    let after = flash
+        .level_samples
+        .partition_point(|one| one.sample_time <= at);
+    flash.level_samples.get(after.checked_sub(1)?).copied()
 }

@@ -14,7 +14,7 @@ use crate::explanation::words;
 use crate::report::html::chart::render_figure_with;
 use crate::report::html::escape;
 use crate::report::html::family::StageFamily;
-use diskperf_timeline::trace::{Purpose, TracedRequest};
+use diskperf_timeline::trace::{RequestPurpose, TracedRequest};
 use diskperf_timeline::units::{format_nanoseconds, format_size};
 use diskperf_timeline::{DieBusy, Nanoseconds, Stage};
 use std::fmt::Write;
@@ -136,19 +136,25 @@ fn draw_marks(view: &PictureView, drive: &DriveGeometry, rows: &DieRows) -> (Str
         DieActivities::Exact(kept) => {
             for one in kept {
                 let (x, y) = (
-                    (view.x_position(one.from), view.x_position(one.until)),
-                    rows.die_top(one.die),
+                    (
+                        view.x_position(one.busy_start),
+                        view.x_position(one.busy_end),
+                    ),
+                    rows.die_top(one.die_index),
                 );
-                let took = format_nanoseconds(one.until.since(one.from));
-                let stands = match one.stands {
+                let took = format_nanoseconds(one.busy_end.since(one.busy_start));
+                let stands = match one.is_suspended {
                     true => ", while a program or an erase is suspended",
                     false => "",
                 };
-                let name = format_die_name(drive, one.die);
-                let title = format!("{name}: {}, {took}{stands}", describe_activity(one.by));
-                let class = match one.stands {
-                    true => format!("{} stands", colour_of_activity(one.by)),
-                    false => colour_of_activity(one.by).to_owned(),
+                let name = format_die_name(drive, one.die_index);
+                let title = format!(
+                    "{name}: {}, {took}{stands}",
+                    describe_activity(one.busy_with)
+                );
+                let class = match one.is_suspended {
+                    true => format!("{} stands", colour_of_activity(one.busy_with)),
+                    false => colour_of_activity(one.busy_with).to_owned(),
                 };
                 draw_rectangle(&mut out, &class, x, (y, rows.mark_height()), &title);
             }
@@ -208,7 +214,7 @@ fn draw_dies(picture: (&PictureView, &DriveGeometry), rows: &DieRows, top: f64) 
         let Some(die) = find_die_of_request(request, drive) else {
             continue;
         };
-        for (stage, from, until) in request.parts() {
+        for (stage, from, until) in request.stage_intervals() {
             if matches!(stage, Stage::DieWait(_)) {
                 let x = (view.x_position(from), view.x_position(until));
                 let y = (rows.die_top(die) + rows.mark_height() - 1.6, 2.4);
@@ -237,17 +243,17 @@ fn draw_dies(picture: (&PictureView, &DriveGeometry), rows: &DieRows, top: f64) 
 
 fn describe_request(request: &TracedRequest, drive: &DriveGeometry) -> String {
     let purpose = match request.purpose {
-        Purpose::Read => "read",
-        Purpose::ReadAhead => "read-ahead",
-        Purpose::Write => "write",
-        Purpose::WriteBehind => "write-behind",
+        RequestPurpose::Read => "read",
+        RequestPurpose::ReadAhead => "read-ahead",
+        RequestPurpose::Write => "write",
+        RequestPurpose::WriteBehind => "write-behind",
     };
-    let bytes = u64::from(request.sectors).saturating_mul(u64::from(drive.sector_bytes));
+    let bytes = u64::from(request.sector_count).saturating_mul(u64::from(drive.sector_bytes));
     let place = match find_die_of_request(request, drive) {
         Some(die) => format!(" ({})", format_die_name(drive, die)),
         None => String::new(),
     };
-    match request.sectors {
+    match request.sector_count {
         0 => "flush".to_owned(),
         _ => format!("{purpose} of {}{place}", format_size(bytes)),
     }
@@ -257,7 +263,10 @@ fn describe_request(request: &TracedRequest, drive: &DriveGeometry) -> String {
 /// negligible ones.
 fn list_wait_causes(request: &TracedRequest) -> Vec<(Stage, u64)> {
     let mut causes: Vec<(Stage, u64)> = Vec::new();
-    for (stage, from, until) in request.parts().filter(|(stage, ..)| is_wait_stage(*stage)) {
+    for (stage, from, until) in request
+        .stage_intervals()
+        .filter(|(stage, ..)| is_wait_stage(*stage))
+    {
         let took = until.since(from).0;
         match causes.iter_mut().find(|(other, _)| *other == stage) {
             Some((_, all)) => *all = all.saturating_add(took),
@@ -272,7 +281,7 @@ fn list_wait_causes(request: &TracedRequest) -> Vec<(Stage, u64)> {
 
 /// Describes a request in a sentence: its kind, its response time and its main waits.
 fn describe_causes(request: &TracedRequest, drive: &DriveGeometry, most: usize) -> String {
-    let took = format_nanoseconds(request.completed().since(request.issued));
+    let took = format_nanoseconds(request.completed_at().since(request.issued_at));
     let cause = |(stage, ns): &(Stage, u64)| {
         let took = format_nanoseconds(Nanoseconds(*ns));
         format!("{took} {}", words::stage_label(*stage))
@@ -292,7 +301,7 @@ fn draw_requests(view: &PictureView, drive: &DriveGeometry) -> String {
         let top = TOP_MARGIN + number as f64 * REQUEST_HEIGHT;
         let words = escape::escape_text(&describe_causes(request, drive, 2));
         // Where the request begins, or further left, where they would not end in the picture.
-        let at = view.x_position(request.issued);
+        let at = view.x_position(request.issued_at);
         let room = PLOT_AREA_WIDTH - words.chars().count() as f64 * LETTER_WIDTH;
         let x = LEFT_MARGIN + (at / PLOT_WIDTH * PLOT_AREA_WIDTH).min(room).max(0.0);
         let _ = writeln!(
@@ -306,7 +315,7 @@ fn draw_requests(view: &PictureView, drive: &DriveGeometry) -> String {
             "<rect class=\"ground\" x=\"0\" y=\"0\" width=\"{PLOT_WIDTH}\" height=\"{BAR_HEIGHT}\"/>"
         );
         // Where all of it is one pixel, that is red.
-        let mut parts: Vec<_> = request.parts().collect();
+        let mut parts: Vec<_> = request.stage_intervals().collect();
         parts.sort_by_key(|(stage, ..)| is_wait_stage(*stage));
         for (stage, from, until) in parts {
             let class = match is_wait_stage(stage) {
@@ -344,7 +353,7 @@ fn draw_requests(view: &PictureView, drive: &DriveGeometry) -> String {
 
 fn draw_colour_key(view: &PictureView) -> String {
     let mut all: Vec<DieBusy> = match &view.dies {
-        DieActivities::Exact(kept) => kept.iter().map(|one| one.by).collect(),
+        DieActivities::Exact(kept) => kept.iter().map(|one| one.busy_with).collect(),
         DieActivities::BusySlices(stretches) => stretches.iter().map(|one| one.activity).collect(),
     };
     all.sort_unstable_by_key(|by| *by as usize);
@@ -356,7 +365,7 @@ fn draw_colour_key(view: &PictureView) -> String {
         .iter()
         .map(|by| entry(colour_of_activity(*by), describe_activity(*by)))
         .collect();
-    if matches!(&view.dies, DieActivities::Exact(kept) if kept.iter().any(|one| one.stands)) {
+    if matches!(&view.dies, DieActivities::Exact(kept) if kept.iter().any(|one| one.is_suspended)) {
         keys += "<li><i class=\"stands\"></i>a suspended program or erase</li>";
     }
     if !view.slowest_requests.is_empty() {

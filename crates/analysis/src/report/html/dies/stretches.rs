@@ -1,6 +1,6 @@
 //! Main activity of each die in equal slices of time.
 
-use diskperf_timeline::trace::TracedDie;
+use diskperf_timeline::trace::DieBusyPeriod;
 use diskperf_timeline::{DieBusy, Nanoseconds};
 
 /// Number of time slices into which a picture of dies is divided.
@@ -22,7 +22,7 @@ pub(super) struct DieSlice {
 
 /// Divides a time range into slices for each die, and joins neighbouring slices that are equal.
 pub(super) fn slice_die_activities<'k>(
-    kept: impl Iterator<Item = &'k TracedDie>,
+    kept: impl Iterator<Item = &'k DieBusyPeriod>,
     (from, until): (Nanoseconds, Nanoseconds),
     dies: u32,
 ) -> Vec<DieSlice> {
@@ -30,11 +30,12 @@ pub(super) fn slice_die_activities<'k>(
     let mut busy = vec![[0.0; DieBusy::ALL.len()]; SLICES_PER_DIE * dies as usize];
     for one in kept {
         let place = |at: Nanoseconds| (at.since(from).0 as f64 / length).min(SLICES_PER_DIE as f64);
-        let (mut at, end) = (place(one.from), place(one.until));
+        let (mut at, end) = (place(one.busy_start), place(one.busy_end));
         while at < end {
             let stretch = (at as usize).min(SLICES_PER_DIE - 1);
             let next = end.min((stretch + 1) as f64);
-            busy[one.die as usize * SLICES_PER_DIE + stretch][one.by as usize] += next - at;
+            busy[one.die_index as usize * SLICES_PER_DIE + stretch][one.busy_with as usize] +=
+                next - at;
             at = next;
             if stretch == SLICES_PER_DIE - 1 {
                 break;

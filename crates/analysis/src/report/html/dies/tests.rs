@@ -1,19 +1,19 @@
 use super::*;
 use crate::report::html::picture;
-use diskperf_timeline::trace::{FlashLevels, Purpose, TracedDrive, TracedProcess};
+use diskperf_timeline::trace::{FlashLevelSample, RequestPurpose, TracedDrive, TracedProcess};
 use diskperf_timeline::{DieBusy, Span};
 
 fn us(us: u64) -> Nanoseconds {
     Nanoseconds(us * 1000)
 }
 
-fn die_activity(die: u32, by: DieBusy, (from, until): (u64, u64)) -> TracedDie {
-    TracedDie {
-        die,
-        by,
-        stands: false,
-        from: us(from),
-        until: us(until),
+fn die_activity(die: u32, by: DieBusy, (from, until): (u64, u64)) -> DieBusyPeriod {
+    DieBusyPeriod {
+        die_index: die,
+        busy_with: by,
+        is_suspended: false,
+        busy_start: us(from),
+        busy_end: us(until),
     }
 }
 
@@ -21,27 +21,27 @@ fn die_activity(die: u32, by: DieBusy, (from, until): (u64, u64)) -> TracedDie {
 fn read((channel, die): (u32, u32), issued: u64, (by, waits): (DieBusy, u64)) -> TracedRequest {
     let span = |stage, until| Span {
         stage,
-        until: us(until),
+        stage_end: us(until),
     };
     TracedRequest {
-        drive: 0,
+        drive_index: 0,
         sector: 8,
-        sectors: 1,
-        forced: false,
-        purpose: Purpose::Read,
-        position: Some(Position::Flash { channel, die }),
-        issued: us(issued),
+        sector_count: 1,
+        is_fua: false,
+        purpose: RequestPurpose::Read,
+        media_position: Some(Position::Flash { channel, die }),
+        issued_at: us(issued),
         spans: vec![
             span(Stage::DieWait(by), waits),
             span(Stage::FlashRead, waits + 50),
         ],
-        uses: Vec::new(),
+        buffer_uses: Vec::new(),
     }
 }
 
-fn levels(at: u64, host_units: u64, programmed_units: u64) -> FlashLevels {
-    FlashLevels {
-        at: us(at),
+fn levels(at: u64, host_units: u64, programmed_units: u64) -> FlashLevelSample {
+    FlashLevelSample {
+        sample_time: us(at),
         buffer_units: 4,
         cache_free_units: None,
         free_superblocks: 20,
@@ -56,38 +56,38 @@ fn trace() -> Trace {
     Trace {
         drives: vec![TracedDrive {
             revolution_ns: 0.0,
-            phase: 0.0,
+            rotational_phase: 0.0,
             sector_bytes: 4096,
-            has_link: false,
+            has_bus_link: false,
         }],
         requests: vec![
             read((0, 0), 100, (DieBusy::Read, 150)),
             read((1, 1), 2000, (DieBusy::Erase, 5000)),
         ],
         processes: vec![TracedProcess {
-            number: 1,
-            opened: us(0),
+            process_number: 1,
+            account_start: us(0),
             spans: vec![Span {
                 stage: Stage::User,
-                until: us(10_000),
+                stage_end: us(10_000),
             }],
-            work: Vec::new(),
+            processor_work: Vec::new(),
         }],
-        flash: vec![TracedFlash {
-            drive: 0,
-            channels: 2,
-            dies: 4,
+        flash_traces: vec![TracedFlash {
+            drive_index: 0,
+            channel_count: 2,
+            die_count: 4,
             unit_bytes: 4096,
             buffer_units: 16,
-            kept: vec![
+            recorded_periods: vec![
                 die_activity(0, DieBusy::Read, (100, 200)),
                 die_activity(3, DieBusy::Erase, (2000, 5000)),
-                TracedDie {
-                    stands: true,
+                DieBusyPeriod {
+                    is_suspended: true,
                     ..die_activity(3, DieBusy::Read, (5000, 5050))
                 },
             ],
-            levels: vec![levels(0, 100, 100), levels(4000, 110, 130)],
+            level_samples: vec![levels(0, 100, 100), levels(4000, 110, 130)],
             ..TracedFlash::default()
         }],
         ..Trace::default()
@@ -98,7 +98,7 @@ fn trace() -> Trace {
 fn busy() -> Trace {
     let mut trace = trace();
     let reads = (0..9_000).map(|number| die_activity(1, DieBusy::Read, (number, number + 1)));
-    trace.flash[0].kept.extend(reads);
+    trace.flash_traces[0].recorded_periods.extend(reads);
     trace
 }
 
@@ -188,8 +188,8 @@ fn stretches_are_joined_and_say_what_most_of_them_went_to() {
 #[test]
 fn omitted_die_activities_are_reported() {
     let mut trace = busy();
-    trace.flash[0].left_out = 7;
-    trace.flash[0].complete_from = us(3000);
+    trace.flash_traces[0].omitted_period_count = 7;
+    trace.flash_traces[0].complete_since = us(3000);
     let picture = DiePicture::from_trace(&trace).unwrap();
     let html = render_figures(&picture, "dies-1", "a test");
     assert!(html.contains("not kept: 7 intervals before this moment were left out"));
@@ -223,28 +223,28 @@ fn amplification_and_rates_are_of_their_intervals() {
 #[test]
 fn documents_of_any_numbers_are_drawn() {
     let mut trace = busy();
-    let flash = &mut trace.flash[0];
-    flash.channels = 0;
-    flash.kept.push(TracedDie {
-        from: Nanoseconds(u64::MAX),
+    let flash = &mut trace.flash_traces[0];
+    flash.channel_count = 0;
+    flash.recorded_periods.push(DieBusyPeriod {
+        busy_start: Nanoseconds(u64::MAX),
         ..die_activity(u32::MAX, DieBusy::Read, (0, 1))
     });
-    flash.kept.push(TracedDie {
-        until: Nanoseconds(u64::MAX),
+    flash.recorded_periods.push(DieBusyPeriod {
+        busy_end: Nanoseconds(u64::MAX),
         ..die_activity(0, DieBusy::Read, (0, 1))
     });
-    flash.levels.push(FlashLevels {
+    flash.level_samples.push(FlashLevelSample {
         buffer_units: u32::MAX,
         cache_free_units: Some(u64::MAX),
         ..levels(5000, u64::MAX, u64::MAX)
     });
-    trace.requests[0].position = Some(Position::Flash {
+    trace.requests[0].media_position = Some(Position::Flash {
         channel: u32::MAX,
         die: u32::MAX,
     });
     let html = render_figures(&DiePicture::from_trace(&trace).unwrap(), "dies-1", "a test");
     assert!(!html.contains("NaN") && !html.contains("inf"));
-    trace.processes[0].spans[0].until = Nanoseconds(u64::MAX);
+    trace.processes[0].spans[0].stage_end = Nanoseconds(u64::MAX);
     assert!(DiePicture::from_trace(&trace).is_some());
 }
 
@@ -254,7 +254,7 @@ fn without_flash_or_requests_there_is_no_picture() {
     idle.requests.clear();
     assert_eq!(DiePicture::from_trace(&idle), None);
     let mut other = trace();
-    other.flash.clear();
+    other.flash_traces.clear();
     assert_eq!(DiePicture::from_trace(&other), None);
     assert_eq!(picture::Picture::from_trace(&other), None);
     let kind = picture::Picture::from_trace(&trace()).map(|picture| picture.kind_name());

@@ -6,7 +6,7 @@ use crate::explanation::words;
 use crate::report::html::chart::render_figure_with;
 use crate::report::html::escape;
 use crate::report::html::family::StageFamily;
-use diskperf_timeline::trace::{ArmWork, DiskPosition, Purpose, TracedArm, TracedRequest};
+use diskperf_timeline::trace::{ArmWork, DiskPosition, RequestPurpose, TracedArm, TracedRequest};
 use diskperf_timeline::units::format_nanoseconds;
 use diskperf_timeline::{Nanoseconds, Stage};
 use std::fmt::Write;
@@ -51,7 +51,7 @@ impl PlatterPicture {
     /// Divides a span of time at the ends of revolutions.
     fn split_into_segments(&self, from: Nanoseconds, until: Nanoseconds) -> Vec<RevolutionSegment> {
         let shown = |at| {
-            (self.drive.revolutions(at) - self.first_revolution)
+            (self.drive.revolutions_at(at) - self.first_revolution)
                 .clamp(0.0, f64::from(super::REVOLUTIONS_SHOWN))
         };
         let (mut from, until) = (shown(from), shown(until));
@@ -71,7 +71,7 @@ impl PlatterPicture {
 
     /// Returns the line and the x coordinate of a time; `None` outside the picture.
     fn line_and_angle(&self, moment: Nanoseconds) -> Option<(u32, f64)> {
-        let turned = self.drive.revolutions(moment) - self.first_revolution;
+        let turned = self.drive.revolutions_at(moment) - self.first_revolution;
         (0.0..f64::from(super::REVOLUTIONS_SHOWN))
             .contains(&turned)
             .then(|| {
@@ -139,7 +139,7 @@ impl PlatterPicture {
             }
         }
         for arm in &self.arm_work {
-            for (stage, from, until) in arm.parts() {
+            for (stage, from, until) in arm.stage_intervals() {
                 let took = format_nanoseconds(Nanoseconds(until.0 - from.0));
                 let title = format!(
                     "{}: {}, {took}",
@@ -148,7 +148,7 @@ impl PlatterPicture {
                 );
                 for piece in self.split_into_segments(from, until) {
                     count += 1;
-                    let mark = TimelineMark::from_arm_work(arm.work, stage);
+                    let mark = TimelineMark::from_arm_work(arm.arm_work, stage);
                     draw_rectangle(
                         &mut out,
                         piece,
@@ -160,7 +160,7 @@ impl PlatterPicture {
             }
         }
         for request in &self.requests {
-            for (stage, from, until) in request.parts() {
+            for (stage, from, until) in request.stage_intervals() {
                 if !self.is_drive_stage(stage) {
                     continue;
                 }
@@ -185,7 +185,7 @@ impl PlatterPicture {
     fn draw_labels(&self) -> String {
         let mut out = String::new();
         for request in &self.requests {
-            if let Some((line, x)) = self.line_and_angle(request.issued) {
+            if let Some((line, x)) = self.line_and_angle(request.issued_at) {
                 let y = line_top(line) + PROCESSOR_BAND_HEIGHT + 3.0;
                 let _ = writeln!(
                     out,
@@ -195,19 +195,19 @@ impl PlatterPicture {
                     describe_request(request)
                 );
             }
-            let parts = request.parts();
+            let parts = request.stage_intervals();
             for (stage, from, until) in parts.filter(|(stage, ..)| self.is_drive_stage(*stage)) {
-                let what = (purpose_label(request.purpose), request.sectors);
+                let what = (purpose_label(request.purpose), request.sector_count);
                 let text = self.draw_span_label(what, stage, (from, until));
                 self.write_label(&mut out, text, (from, until));
             }
         }
         // Reads that wait for what is read ahead are written into it.
         let own = self.arm_work.iter();
-        for arm in own.filter(|one| one.work != ArmWork::ReadAhead) {
-            for (stage, from, until) in arm.parts() {
+        for arm in own.filter(|one| one.arm_work != ArmWork::ReadAhead) {
+            for (stage, from, until) in arm.stage_intervals() {
                 let text = self.draw_span_label(
-                    (arm_work_label(arm.work), arm.sectors),
+                    (arm_work_label(arm.arm_work), arm.sector_count),
                     stage,
                     (from, until),
                 );
@@ -250,7 +250,7 @@ impl PlatterPicture {
             TimelineMark::BufferHit
                 | TimelineMark::Stage(StageFamily::Controller | StageFamily::Queue)
         );
-        match beside_arm && self.drive.has_link {
+        match beside_arm && self.drive.has_bus_link {
             true => (
                 PROCESSOR_BAND_HEIGHT + 3.0 + DRIVE_BAND_HEIGHT - LINK_BAND_HEIGHT,
                 LINK_BAND_HEIGHT,
@@ -272,7 +272,7 @@ impl PlatterPicture {
                 | StageFamily::MediaTransfer
         );
         let waits = matches!(stage, Stage::ChannelWait | Stage::BusWait);
-        (families || waits) && !(of_arm && self.drive.has_link)
+        (families || waits) && !(of_arm && self.drive.has_bus_link)
     }
 
     /// Returns possible texts for a span of the picture, the longest first.
@@ -341,7 +341,7 @@ impl PlatterPicture {
             "Each line is one revolution of drive {}, {}; points below each other are at the same angle of the platter. The thin band is the processor, the thick one the drive{}; a triangle marks the issue of a request. ",
             self.drive_index + 1,
             format_nanoseconds(Nanoseconds(self.drive.revolution_ns as u64)),
-            match self.drive.has_link {
+            match self.drive.has_bus_link {
                 true => ", at its foot the firmware and the link",
                 false => "",
             },
@@ -366,13 +366,13 @@ impl PlatterPicture {
     }
 
     fn draw_legend(&self) -> String {
-        let stages = self.requests.iter().flat_map(|one| one.parts());
+        let stages = self.requests.iter().flat_map(|one| one.stage_intervals());
         let stages = stages
             .map(|(stage, ..)| stage)
             .filter(|stage| self.is_drive_stage(*stage));
         let of_arms = self.arm_work.iter().flat_map(|one| {
-            let parts = one.parts();
-            parts.map(|(stage, ..)| TimelineMark::from_arm_work(one.work, stage))
+            let parts = one.stage_intervals();
+            parts.map(|(stage, ..)| TimelineMark::from_arm_work(one.arm_work, stage))
         });
         let mut marks: Vec<TimelineMark> = stages
             .chain(self.processor_work.iter().map(|one| one.stage))
@@ -405,19 +405,19 @@ fn arm_work_label(work: ArmWork) -> &'static str {
 fn describe_arm_work(arm: &TracedArm) -> String {
     format!(
         "{} of {} sectors from {}{}",
-        arm_work_label(arm.work),
-        arm.sectors,
+        arm_work_label(arm.arm_work),
+        arm.sector_count,
         arm.sector,
-        format_position(Some(arm.position))
+        format_position(Some(arm.arm_position))
     )
 }
 
-fn purpose_label(purpose: Purpose) -> &'static str {
+fn purpose_label(purpose: RequestPurpose) -> &'static str {
     match purpose {
-        Purpose::Read => "read",
-        Purpose::ReadAhead => "read-ahead",
-        Purpose::Write => "write",
-        Purpose::WriteBehind => "write-behind",
+        RequestPurpose::Read => "read",
+        RequestPurpose::ReadAhead => "read-ahead",
+        RequestPurpose::Write => "write",
+        RequestPurpose::WriteBehind => "write-behind",
     }
 }
 
@@ -434,9 +434,9 @@ fn describe_request(request: &TracedRequest) -> String {
     format!(
         "{} of {} sectors from {}{}",
         purpose_label(request.purpose),
-        request.sectors,
+        request.sector_count,
         request.sector,
-        format_position(request.on_disk())
+        format_position(request.disk_position())
     )
 }
 

@@ -1,32 +1,32 @@
 use super::*;
 use diskperf_timeline::Deadline;
 use diskperf_timeline::Span;
-use diskperf_timeline::trace::{ArmWork, DiskPosition, Position, Purpose, TracedProcess};
+use diskperf_timeline::trace::{ArmWork, DiskPosition, Position, RequestPurpose, TracedProcess};
 
 const REVOLUTION: u64 = 16_000_000;
 
 fn request(issued: u64, spans: &[(Stage, u64)]) -> TracedRequest {
     TracedRequest {
-        drive: 0,
+        drive_index: 0,
         sector: 64,
-        sectors: 16,
-        forced: false,
-        purpose: Purpose::Read,
-        position: Some(Position::Disk(DiskPosition {
+        sector_count: 16,
+        is_fua: false,
+        purpose: RequestPurpose::Read,
+        media_position: Some(Position::Disk(DiskPosition {
             cylinder: 0,
             head: 2,
             slot: 0,
             slots: 32,
         })),
-        issued: Nanoseconds(issued),
+        issued_at: Nanoseconds(issued),
         spans: spans
             .iter()
             .map(|(stage, until)| Span {
                 stage: *stage,
-                until: Nanoseconds(*until),
+                stage_end: Nanoseconds(*until),
             })
             .collect(),
-        uses: Vec::new(),
+        buffer_uses: Vec::new(),
     }
 }
 
@@ -38,9 +38,9 @@ fn trace() -> Trace {
     Trace {
         drives: vec![TracedDrive {
             revolution_ns: REVOLUTION as f64,
-            phase: 0.0,
+            rotational_phase: 0.0,
             sector_bytes: 512,
-            has_link: false,
+            has_bus_link: false,
         }],
         requests: vec![
             request(
@@ -60,29 +60,29 @@ fn trace() -> Trace {
             ),
         ],
         processes: vec![TracedProcess {
-            number: 1,
-            opened: Nanoseconds(1000),
-            work: Vec::new(),
+            process_number: 1,
+            account_start: Nanoseconds(1000),
+            processor_work: Vec::new(),
             spans: vec![
                 Span {
                     stage: Stage::User,
-                    until: Nanoseconds(REVOLUTION / 2),
+                    stage_end: Nanoseconds(REVOLUTION / 2),
                 },
                 Span {
                     stage: Stage::MediaTransfer,
-                    until: Nanoseconds(late),
+                    stage_end: Nanoseconds(late),
                 },
                 Span {
                     stage: missed,
-                    until: Nanoseconds(3 * REVOLUTION),
+                    stage_end: Nanoseconds(3 * REVOLUTION),
                 },
                 Span {
                     stage: Stage::MediaTransfer,
-                    until: Nanoseconds(4 * REVOLUTION),
+                    stage_end: Nanoseconds(4 * REVOLUTION),
                 },
             ],
         }],
-        handlers: Vec::new(),
+        handler_work: Vec::new(),
         ..Trace::default()
     }
 }
@@ -132,30 +132,30 @@ fn without_requests_there_is_no_picture() {
 #[test]
 fn background_arm_work_is_drawn() {
     let mut of = trace();
-    of.drives[0].has_link = true;
+    of.drives[0].has_bus_link = true;
     let mut hit = request(REVOLUTION / 2, &[(Stage::CacheHit, REVOLUTION)]);
     hit.sector = 4711;
     let waits = request(REVOLUTION / 2, &[(Stage::Destage, 2 * REVOLUTION)]);
     of.requests = vec![hit, waits];
     of.processes[0].spans.truncate(1);
-    of.processes[0].spans[0].until = Nanoseconds(3 * REVOLUTION);
+    of.processes[0].spans[0].stage_end = Nanoseconds(3 * REVOLUTION);
     let arm = |work, from: u64| TracedArm {
-        drive: 0,
-        work,
+        drive_index: 0,
+        arm_work: work,
         sector: 815,
-        sectors: 8,
-        position: DiskPosition::default(),
-        from: Nanoseconds(from),
+        sector_count: 8,
+        arm_position: DiskPosition::default(),
+        work_start: Nanoseconds(from),
         spans: [Stage::Seek, Stage::RotationalLatency, Stage::MediaTransfer]
             .into_iter()
             .zip(1..)
             .map(|(stage, third)| Span {
                 stage,
-                until: Nanoseconds(from + third * REVOLUTION / 3),
+                stage_end: Nanoseconds(from + third * REVOLUTION / 3),
             })
             .collect(),
     };
-    of.arms = vec![
+    of.arm_traces = vec![
         arm(ArmWork::Destage, 0),
         arm(ArmWork::Cleaning, REVOLUTION),
         arm(ArmWork::ReadAhead, 2 * REVOLUTION),

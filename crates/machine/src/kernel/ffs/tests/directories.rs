@@ -1,11 +1,11 @@
 //! Names, records and chunks.
 
 use super::super::*;
-use super::writer::Writer;
+use super::writer::UntimedWriter;
 use super::{assert_sound, eagle_g, make};
 
-fn writer() -> Writer {
-    Writer::new(make(eagle_g(), 8192, 4))
+fn writer() -> UntimedWriter {
+    UntimedWriter::new(make(eagle_g(), 8192, 4))
 }
 
 #[test]
@@ -19,12 +19,14 @@ fn records_have_the_lengths_of_the_day() {
 #[test]
 fn a_directory_grows_by_chunks_and_fragments() {
     let mut writer = writer();
-    let directory = writer.make_directory(FileSystem::ROOT, "d").expect("space");
+    let directory = writer
+        .make_directory(FastFileSystem::ROOT_INODE, "d")
+        .expect("space");
     // `.` and `..` take 24 bytes of 512; "f000" takes 16: 30 fit.
     let mut offsets = Vec::new();
     for number in 0..100 {
         let name = format!("f{number:03}");
-        writer.create(directory, &name).expect("space");
+        writer.create_file(directory, &name).expect("space");
         let place = writer
             .file_system
             .lookup_entry(directory, &name)
@@ -36,25 +38,28 @@ fn a_directory_grows_by_chunks_and_fragments() {
     assert_eq!(offsets[30], 512);
     assert_eq!(offsets[62], 1024);
     assert_eq!(writer.file_system.size_bytes(directory), 4 * 512);
-    assert_eq!(writer.file_system.held_fragments(directory), 2);
+    assert_eq!(writer.file_system.allocated_fragment_count(directory), 2);
     assert_sound(&writer.file_system);
     // A removed name's room is used before the directory grows.
-    writer.unlink(directory, "f010");
+    writer.unlink_name(directory, "f010");
     let slot = writer
         .file_system
         .find_entry_slot(directory, "new")
         .expect("a name that fits");
-    assert_eq!((slot.offset_bytes, slot.grows), (24 + 9 * 16, false));
-    writer.create(directory, "new").expect("space");
+    assert_eq!(
+        (slot.offset_bytes, slot.grows_directory),
+        (24 + 9 * 16, false)
+    );
+    writer.create_file(directory, "new").expect("space");
     let place = writer
         .file_system
         .lookup_entry(directory, "new")
         .expect("a name");
     assert_eq!(place.offset_bytes, 24 + 10 * 16);
     // The first record of a chunk becomes vacant and is taken again.
-    writer.unlink(directory, "f030");
+    writer.unlink_name(directory, "f030");
     assert_sound(&writer.file_system);
-    writer.create(directory, "f030").expect("space");
+    writer.create_file(directory, "f030").expect("space");
     assert_eq!(
         writer
             .file_system
@@ -69,26 +74,37 @@ fn a_directory_grows_by_chunks_and_fragments() {
 #[test]
 fn records_are_compacted() {
     let mut writer = writer();
-    let directory = writer.make_directory(FileSystem::ROOT, "d").expect("space");
+    let directory = writer
+        .make_directory(FastFileSystem::ROOT_INODE, "d")
+        .expect("space");
     for number in 0..30 {
         writer
-            .create(directory, &format!("f{number:03}"))
+            .create_file(directory, &format!("f{number:03}"))
             .expect("space");
     }
-    writer.create(directory, "12345678").expect("a new chunk");
-    writer.create(directory, &"y".repeat(255)).expect("space");
-    writer.create(directory, &"z".repeat(210)).expect("space");
+    writer
+        .create_file(directory, "12345678")
+        .expect("a new chunk");
+    writer
+        .create_file(directory, &"y".repeat(255))
+        .expect("space");
+    writer
+        .create_file(directory, &"z".repeat(210))
+        .expect("space");
     assert_eq!(writer.file_system.size_bytes(directory), 1024);
-    writer.unlink(directory, "f003");
-    writer.unlink(directory, "f007");
+    writer.unlink_name(directory, "f003");
+    writer.unlink_name(directory, "f007");
     let name = "a".repeat(20);
     let slot = writer
         .file_system
         .find_entry_slot(directory, &name)
         .expect("a name that fits");
     // From the record in front of the first removed one.
-    assert_eq!((slot.offset_bytes, slot.grows), (24 + 2 * 16, false));
-    writer.create(directory, &name).expect("space");
+    assert_eq!(
+        (slot.offset_bytes, slot.grows_directory),
+        (24 + 2 * 16, false)
+    );
+    writer.create_file(directory, &name).expect("space");
     assert_eq!(writer.file_system.size_bytes(directory), 1024);
     let place = writer
         .file_system
@@ -112,43 +128,59 @@ fn records_are_compacted() {
 #[test]
 fn names_that_are_refused() {
     let mut writer = writer();
-    writer.create(FileSystem::ROOT, "here").expect("space");
-    let slot = |name: &str| writer.file_system.find_entry_slot(FileSystem::ROOT, name);
-    assert_eq!(slot(""), Err(NameError::Empty));
-    assert_eq!(slot(&"x".repeat(256)), Err(NameError::TooLong));
+    writer
+        .create_file(FastFileSystem::ROOT_INODE, "here")
+        .expect("space");
+    let slot = |name: &str| {
+        writer
+            .file_system
+            .find_entry_slot(FastFileSystem::ROOT_INODE, name)
+    };
+    assert_eq!(slot(""), Err(NameError::EmptyName));
+    assert_eq!(slot(&"x".repeat(256)), Err(NameError::NameTooLong));
     assert!(slot(&"x".repeat(255)).is_ok());
-    assert_eq!(slot("a/b"), Err(NameError::Character));
-    assert_eq!(slot("here"), Err(NameError::Exists));
-    assert_eq!(slot(".."), Err(NameError::Exists));
+    assert_eq!(slot("a/b"), Err(NameError::InvalidCharacter));
+    assert_eq!(slot("here"), Err(NameError::NameExists));
+    assert_eq!(slot(".."), Err(NameError::NameExists));
 }
 
 #[test]
 fn links_renames_and_the_tree() {
     let mut writer = writer();
-    let a = writer.make_directory(FileSystem::ROOT, "a").expect("space");
+    let a = writer
+        .make_directory(FastFileSystem::ROOT_INODE, "a")
+        .expect("space");
     let b = writer.make_directory(a, "b").expect("space");
-    let file = writer.create(b, "file").expect("space");
-    writer.link(a, "also", file).expect("space");
+    let file = writer.create_file(b, "file").expect("space");
+    writer.add_link(a, "also", file).expect("space");
     assert_eq!(writer.file_system.link_count(file), 2);
-    assert_eq!(writer.file_system.ancestors(b), [b, a, FileSystem::ROOT]);
+    assert_eq!(
+        writer.file_system.ancestors(b),
+        [b, a, FastFileSystem::ROOT_INODE]
+    );
     assert_sound(&writer.file_system);
     writer
-        .rename((a, "b"), (FileSystem::ROOT, "c"))
+        .rename_entry((a, "b"), (FastFileSystem::ROOT_INODE, "c"))
         .expect("space");
-    assert_eq!(writer.file_system.ancestors(b), [b, FileSystem::ROOT]);
+    assert_eq!(
+        writer.file_system.ancestors(b),
+        [b, FastFileSystem::ROOT_INODE]
+    );
     assert_eq!(writer.file_system.link_count(a), 2);
     assert_sound(&writer.file_system);
-    let other = writer.create(a, "other").expect("space");
-    writer.rename((a, "other"), (a, "also")).expect("space");
+    let other = writer.create_file(a, "other").expect("space");
+    writer
+        .rename_entry((a, "other"), (a, "also"))
+        .expect("space");
     assert_eq!(writer.file_system.link_count(file), 1);
     assert_eq!(
         writer.file_system.lookup_entry(a, "also").map(|p| p.inode),
         Some(other)
     );
     assert!(!writer.file_system.directory_is_empty(a));
-    writer.unlink(a, "also");
+    writer.unlink_name(a, "also");
     assert!(writer.file_system.directory_is_empty(a));
-    writer.remove_directory(FileSystem::ROOT, "a");
+    writer.remove_directory(FastFileSystem::ROOT_INODE, "a");
     assert!(!writer.file_system.is_inode_allocated(a));
     assert_sound(&writer.file_system);
 }
@@ -156,19 +188,21 @@ fn links_renames_and_the_tree() {
 /// A directory with more than 12 blocks goes on in an indirect block.
 #[test]
 fn a_huge_directory() {
-    let mut writer = Writer::new(make(eagle_g(), 4096, 4));
-    let directory = writer.make_directory(FileSystem::ROOT, "d").expect("space");
+    let mut writer = UntimedWriter::new(make(eagle_g(), 4096, 4));
+    let directory = writer
+        .make_directory(FastFileSystem::ROOT_INODE, "d")
+        .expect("space");
     for number in 0..600 {
         let name = format!("{number:0>100}");
-        writer.create(directory, &name).expect("space");
+        writer.create_file(directory, &name).expect("space");
     }
     assert!(writer.file_system.size_bytes(directory) > 12 * 4096);
     assert!(writer.file_system.indirect_root(directory, 1).is_some());
     assert_sound(&writer.file_system);
     for number in 0..600 {
-        writer.unlink(directory, &format!("{number:0>100}"));
+        writer.unlink_name(directory, &format!("{number:0>100}"));
     }
-    writer.remove_directory(FileSystem::ROOT, "d");
+    writer.remove_directory(FastFileSystem::ROOT_INODE, "d");
     assert_sound(&writer.file_system);
 }
 
@@ -177,13 +211,17 @@ fn a_huge_directory() {
 #[test]
 fn open_without_a_name() {
     let mut writer = writer();
-    let file = writer.create(FileSystem::ROOT, "file").expect("space");
-    writer.file_system.remove_entry(FileSystem::ROOT, "file");
-    writer.file_system.set_links(file, 0);
+    let file = writer
+        .create_file(FastFileSystem::ROOT_INODE, "file")
+        .expect("space");
+    writer
+        .file_system
+        .remove_entry(FastFileSystem::ROOT_INODE, "file");
+    writer.file_system.set_link_count(file, 0);
     assert_eq!(
-        writer.file_system.check(),
-        Err(vec![Problem::Unreferenced { inode: file }])
+        writer.file_system.check_consistency(),
+        Err(vec![ConsistencyProblem::Unreferenced { inode: file }])
     );
     let summary = writer.file_system.check_while_open(&[file]).expect("sound");
-    assert_eq!(summary.open_unlinked, 1);
+    assert_eq!(summary.open_unlinked_count, 1);
 }

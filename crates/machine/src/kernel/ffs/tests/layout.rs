@@ -1,7 +1,7 @@
 //! Where the blocks of an 8 MB file land on a fresh file system.
 
 use super::super::*;
-use super::writer::{Metadata, Writer};
+use super::writer::{MetadataAccess, UntimedWriter};
 use super::{assert_sound, eagle_g, make, ra81_h};
 
 /// The moves from each block of a file to the next.
@@ -22,7 +22,7 @@ impl Moves {
     }
 }
 
-fn addresses(file_system: &FileSystem, inode: InodeNumber) -> Vec<Fragment> {
+fn addresses(file_system: &FastFileSystem, inode: InodeNumber) -> Vec<FragmentAddress> {
     let block_bytes = u64::from(file_system.superblock().block_bytes());
     let blocks = file_system.size_bytes(inode).div_ceil(block_bytes) as u32;
     (0..blocks)
@@ -30,12 +30,12 @@ fn addresses(file_system: &FileSystem, inode: InodeNumber) -> Vec<Fragment> {
         .collect()
 }
 
-fn moves(file_system: &FileSystem, addresses: &[Fragment], gap_sectors: i64) -> Moves {
+fn moves(file_system: &FastFileSystem, addresses: &[FragmentAddress], gap_sectors: i64) -> Moves {
     let superblock = file_system.superblock();
     let sectors_per_fragment = superblock.sectors_per_fragment();
     let block_sectors = i64::from(sectors_per_fragment * superblock.fragments_per_block());
-    let cylinder = |address| i64::from(superblock.cylinder(address));
-    let sector = |address| i64::from(superblock.sector(address));
+    let cylinder = |address| i64::from(superblock.cylinder_of_fragment(address));
+    let sector = |address| i64::from(superblock.first_sector_of_fragment(address));
     let mut moves = Moves::default();
     for pair in addresses.windows(2) {
         let gap = sector(pair[1]) - sector(pair[0]) - block_sectors;
@@ -50,7 +50,7 @@ fn moves(file_system: &FileSystem, addresses: &[Fragment], gap_sectors: i64) -> 
 }
 
 /// (group, blocks) of the stretches of a file in one group.
-fn sections(file_system: &FileSystem, addresses: &[Fragment]) -> Vec<(u32, u32)> {
+fn sections(file_system: &FastFileSystem, addresses: &[FragmentAddress]) -> Vec<(u32, u32)> {
     let mut sections: Vec<(u32, u32)> = Vec::new();
     for &address in addresses {
         let group = file_system.superblock().group_of(address).0;
@@ -63,31 +63,31 @@ fn sections(file_system: &FileSystem, addresses: &[Fragment]) -> Vec<(u32, u32)>
 }
 
 struct Run {
-    addresses: Vec<Fragment>,
+    addresses: Vec<FragmentAddress>,
     moves: Moves,
     sections: Vec<(u32, u32)>,
-    metadata: Vec<Metadata>,
+    metadata: Vec<MetadataAccess>,
 }
 
 /// Three times a file of 8192 KB in a fresh directory, removed in between.
-fn three_runs(geometry: Geometry, block_bytes: u32, rotdelay_ms: u32) -> Vec<Run> {
+fn three_runs(geometry: DiskLabel, block_bytes: u32, rotdelay_ms: u32) -> Vec<Run> {
     let gap_sectors = {
         let file_system = make(geometry, block_bytes, rotdelay_ms);
         i64::from(file_system.superblock().gap_fragments() * 2)
     };
-    let mut writer = Writer::new(make(geometry, block_bytes, rotdelay_ms));
+    let mut writer = UntimedWriter::new(make(geometry, block_bytes, rotdelay_ms));
     let directory = writer
-        .make_directory(FileSystem::ROOT, "bench")
+        .make_directory(FastFileSystem::ROOT_INODE, "bench")
         .expect("space");
     let runs = (0..3)
         .map(|_| {
-            let file = writer.create(directory, "file").expect("space");
-            writer.metadata.clear();
-            writer.write(file, 0, 8192 * 1024).expect("space");
-            let metadata = writer.metadata.clone();
+            let file = writer.create_file(directory, "file").expect("space");
+            writer.metadata_accesses.clear();
+            writer.write_range(file, 0, 8192 * 1024).expect("space");
+            let metadata = writer.metadata_accesses.clone();
             assert_sound(&writer.file_system);
             let addresses = addresses(&writer.file_system, file);
-            writer.unlink(directory, "file");
+            writer.unlink_name(directory, "file");
             assert_sound(&writer.file_system);
             Run {
                 moves: moves(&writer.file_system, &addresses, gap_sectors),
@@ -99,7 +99,7 @@ fn three_runs(geometry: Geometry, block_bytes: u32, rotdelay_ms: u32) -> Vec<Run
         .collect();
     assert_eq!(
         writer.file_system.superblock().group_of_inode(directory),
-        Group(1)
+        GroupIndex(1)
     );
     runs
 }
@@ -265,8 +265,8 @@ fn metadata_of_a_run() {
         let mut writes = 0;
         for metadata in &run.metadata {
             match metadata {
-                Metadata::ReadGroupMap(group) => map_groups.push(*group),
-                Metadata::WriteIndirect(_) => writes += 1,
+                MetadataAccess::ReadGroupMap(group) => map_groups.push(*group),
+                MetadataAccess::WriteIndirect(_) => writes += 1,
                 _ => {}
             }
         }
@@ -300,7 +300,7 @@ fn rotational_gaps() {
     ];
     for (sectors_per_track, revolutions_per_second, block_bytes, rotdelays_ms, blocks) in rows {
         for &rotdelay_ms in rotdelays_ms {
-            let geometry = Geometry {
+            let geometry = DiskLabel {
                 sectors_per_track,
                 revolutions_per_second,
                 ..eagle_g()
@@ -321,17 +321,17 @@ fn rotational_gaps() {
 #[test]
 fn maxcontig_and_tuning() {
     let mut file_system = make(eagle_g(), 8192, 4);
-    let tuning = Tuning {
+    let tuning = FileSystemTuning {
         maxcontig_blocks: 2,
-        ..Tuning::from_parameters(file_system.superblock().parameters())
+        ..FileSystemTuning::from_parameters(file_system.superblock().parameters())
     };
-    file_system.tune(tuning).expect("a possible tuning");
-    let mut writer = Writer::new(file_system);
+    file_system.set_tuning(tuning).expect("a possible tuning");
+    let mut writer = UntimedWriter::new(file_system);
     let directory = writer
-        .make_directory(FileSystem::ROOT, "bench")
+        .make_directory(FastFileSystem::ROOT_INODE, "bench")
         .expect("space");
-    let file = writer.create(directory, "file").expect("space");
-    writer.write(file, 0, 8192 * 200).expect("space");
+    let file = writer.create_file(directory, "file").expect("space");
+    writer.write_range(file, 0, 8192 * 200).expect("space");
     let addresses = addresses(&writer.file_system, file);
     let steps: Vec<u32> = addresses[100..108]
         .windows(2)
@@ -342,34 +342,37 @@ fn maxcontig_and_tuning() {
         "{steps:?}"
     );
 
-    let without = Tuning {
+    let without = FileSystemTuning {
         rotdelay_ms: 0,
         ..tuning
     };
-    writer.file_system.tune(without).expect("a possible tuning");
-    let file = writer.create(directory, "close").expect("space");
-    writer.write(file, 0, 8192 * 200).expect("space");
+    writer
+        .file_system
+        .set_tuning(without)
+        .expect("a possible tuning");
+    let file = writer.create_file(directory, "close").expect("space");
+    writer.write_range(file, 0, 8192 * 200).expect("space");
     let addresses = self::addresses(&writer.file_system, file);
     assert!(addresses[100..150].windows(2).all(|p| p[1].0 - p[0].0 == 8));
-    let impossible = Tuning {
+    let impossible = FileSystemTuning {
         rotdelay_ms: 16,
         ..tuning
     };
-    assert!(writer.file_system.tune(impossible).is_err());
+    assert!(writer.file_system.set_tuning(impossible).is_err());
     assert_eq!(writer.file_system.superblock().parameters().rotdelay_ms, 0);
 }
 
 /// A second file in the same place uses the holes that the first one left.
 #[test]
 fn a_second_file_uses_the_holes() {
-    let mut writer = Writer::new(make(eagle_g(), 8192, 4));
+    let mut writer = UntimedWriter::new(make(eagle_g(), 8192, 4));
     let directory = writer
-        .make_directory(FileSystem::ROOT, "bench")
+        .make_directory(FastFileSystem::ROOT_INODE, "bench")
         .expect("space");
     let mut ends = Vec::new();
     for name in ["a", "b"] {
-        let file = writer.create(directory, name).expect("space");
-        writer.write(file, 0, 12 * 8192).expect("space");
+        let file = writer.create_file(directory, name).expect("space");
+        writer.write_range(file, 0, 12 * 8192).expect("space");
         let addresses = addresses(&writer.file_system, file);
         ends.push(addresses.iter().map(|address| address.0).max().unwrap_or(0));
     }

@@ -6,37 +6,44 @@ use super::{assert_sound, eagle_g, ra81_h, small_drive};
 #[test]
 fn eagle_g_is_laid_out_as_mkfs_does() {
     let file_system =
-        FileSystem::newfs(eagle_g(), Parameters::bsd42(8192, 1024)).expect("possible");
+        FastFileSystem::make_file_system(eagle_g(), NewfsParameters::bsd42_defaults(8192, 1024))
+            .expect("possible");
     let superblock = file_system.superblock();
     assert_eq!(superblock.group_count(), 29);
     assert_eq!(superblock.inodes_per_group(), 2048);
     assert_eq!(superblock.fragments_per_group(), 7680);
     assert_eq!(superblock.size_fragments(), 216_384);
     assert_eq!(superblock.cycle_cylinders(), 1);
-    assert_eq!(superblock.superblock_address(), Fragment(8));
+    assert_eq!(superblock.superblock_address(), FragmentAddress(8));
     // Group 0: 16 KB boot and superblock, 8 KB copy, map, 256 KB inodes.
-    assert_eq!(superblock.superblock_copy_address(Group(0)), Fragment(16));
-    assert_eq!(superblock.group_map_address(Group(0)), Fragment(24));
-    assert_eq!(superblock.inodes_start(Group(0)), Fragment(32));
-    assert_eq!(superblock.data_start(Group(0)), Fragment(288));
-    assert_eq!(superblock.summary_address(), Fragment(288));
+    assert_eq!(
+        superblock.superblock_copy_address(GroupIndex(0)),
+        FragmentAddress(16)
+    );
+    assert_eq!(
+        superblock.group_map_address(GroupIndex(0)),
+        FragmentAddress(24)
+    );
+    assert_eq!(superblock.inodes_start(GroupIndex(0)), FragmentAddress(32));
+    assert_eq!(superblock.data_start(GroupIndex(0)), FragmentAddress(288));
+    assert_eq!(superblock.summary_address(), FragmentAddress(288));
     assert_eq!(superblock.summary_bytes(), 1024);
     // Each next group one track further on, 32 groups around.
     assert_eq!(
-        superblock.group_map_address(Group(3)),
-        Fragment(3 * 7680 + 3 * 24 + 24)
+        superblock.group_map_address(GroupIndex(3)),
+        FragmentAddress(3 * 7680 + 3 * 24 + 24)
     );
     assert_eq!(superblock.group_map_bytes(), 2048);
     assert_eq!(
         superblock.inode_block_address(InodeNumber(2048 + 64)),
-        Fragment(7680 + 24 + 32 + 8)
+        FragmentAddress(7680 + 24 + 32 + 8)
     );
     let summary = assert_sound(&file_system);
-    assert_eq!((summary.files, summary.directories), (0, 2));
-    assert_eq!(summary.used_fragments, 9);
+    assert_eq!((summary.file_count, summary.directory_count), (0, 2));
+    assert_eq!(summary.used_fragment_count, 9);
     // Group 2: all but superblock copy, map and inodes is data.
     assert_eq!(
-        file_system.group_summary(Group(2)).free_blocks,
+        file_system.group_summary(GroupIndex(2)).free_block_count,
         960 - 1 - 1 - 32
     );
 }
@@ -44,15 +51,16 @@ fn eagle_g_is_laid_out_as_mkfs_does() {
 #[test]
 fn ra81_repeats_after_its_cycle() {
     for (block_bytes, cycle) in [(8192, 8), (4096, 4)] {
-        let parameters = Parameters::bsd42(block_bytes, 1024);
-        let file_system = FileSystem::newfs(ra81_h(), parameters).expect("possible");
+        let parameters = NewfsParameters::bsd42_defaults(block_bytes, 1024);
+        let file_system = FastFileSystem::make_file_system(ra81_h(), parameters).expect("possible");
         assert_eq!(file_system.superblock().cycle_cylinders(), cycle);
         assert_eq!(file_system.superblock().group_count(), 67);
         assert_sound(&file_system);
         let superblock = file_system.superblock();
-        let base = superblock.group_base(Group(5));
+        let base = superblock.group_base(GroupIndex(5));
         assert_eq!(
-            superblock.sector(base) % superblock.geometry().sectors_per_cylinder(),
+            superblock.first_sector_of_fragment(base)
+                % superblock.geometry().sectors_per_cylinder(),
             0
         );
     }
@@ -60,14 +68,14 @@ fn ra81_repeats_after_its_cycle() {
 
 #[test]
 fn odd_shapes_are_sound() {
-    let fujitsu_2344 = Geometry {
+    let fujitsu_2344 = DiskLabel {
         sector_bytes: 512,
         sectors_per_track: 67,
         tracks_per_cylinder: 27,
         partition_sectors: 67 * 27 * 620 - 5,
         revolutions_per_second: 60,
     };
-    let one_head = Geometry {
+    let one_head = DiskLabel {
         tracks_per_cylinder: 1,
         partition_sectors: 9000,
         ..small_drive()
@@ -82,11 +90,11 @@ fn odd_shapes_are_sound() {
         (small_drive(), 65536, 8192, 32),
     ];
     for (geometry, block_bytes, fragment_bytes, cylinders_per_group) in shapes {
-        let parameters = Parameters {
+        let parameters = NewfsParameters {
             cylinders_per_group,
-            ..Parameters::bsd42(block_bytes, fragment_bytes)
+            ..NewfsParameters::bsd42_defaults(block_bytes, fragment_bytes)
         };
-        match FileSystem::newfs(geometry, parameters) {
+        match FastFileSystem::make_file_system(geometry, parameters) {
             Ok(file_system) => assert_sound(&file_system),
             Err(error) => panic!("{geometry:?} {parameters:?}: {error}"),
         };
@@ -96,17 +104,17 @@ fn odd_shapes_are_sound() {
 /// A last group that its own metadata would fill is left out.
 #[test]
 fn a_useless_last_group_is_dropped() {
-    let whole = Geometry {
+    let whole = DiskLabel {
         partition_sectors: 960 * 32,
         ..eagle_g()
     };
-    let more = Geometry {
+    let more = DiskLabel {
         partition_sectors: 960 * 32 + 500,
         ..eagle_g()
     };
-    let parameters = Parameters::bsd42(8192, 1024);
-    let whole = FileSystem::newfs(whole, parameters).expect("possible");
-    let more = FileSystem::newfs(more, parameters).expect("possible");
+    let parameters = NewfsParameters::bsd42_defaults(8192, 1024);
+    let whole = FastFileSystem::make_file_system(whole, parameters).expect("possible");
+    let more = FastFileSystem::make_file_system(more, parameters).expect("possible");
     assert_eq!(whole.superblock().group_count(), 2);
     assert_eq!(more.superblock().group_count(), 2);
     assert_eq!(
@@ -118,11 +126,11 @@ fn a_useless_last_group_is_dropped() {
 
 #[test]
 fn impossible_file_systems_say_why() {
-    let good = Parameters::bsd42(8192, 1024);
+    let good = NewfsParameters::bsd42_defaults(8192, 1024);
     let eagle = eagle_g();
     let refused = [
         (
-            Geometry {
+            DiskLabel {
                 tracks_per_cylinder: 0,
                 ..eagle
             },
@@ -130,7 +138,7 @@ fn impossible_file_systems_say_why() {
             "tracks_per_cylinder is 0",
         ),
         (
-            Geometry {
+            DiskLabel {
                 sectors_per_track: 0,
                 ..eagle
             },
@@ -138,7 +146,7 @@ fn impossible_file_systems_say_why() {
             "sectors_per_track is 0",
         ),
         (
-            Geometry {
+            DiskLabel {
                 revolutions_per_second: 0,
                 ..eagle
             },
@@ -146,7 +154,7 @@ fn impossible_file_systems_say_why() {
             "revolutions_per_second is 0",
         ),
         (
-            Geometry {
+            DiskLabel {
                 partition_sectors: 600,
                 ..eagle
             },
@@ -154,7 +162,7 @@ fn impossible_file_systems_say_why() {
             "partition_sectors is 600",
         ),
         (
-            Geometry {
+            DiskLabel {
                 sector_bytes: 2048,
                 ..eagle
             },
@@ -162,7 +170,7 @@ fn impossible_file_systems_say_why() {
             "multiple of the sector's 2048",
         ),
         (
-            Geometry {
+            DiskLabel {
                 sectors_per_track: u32::MAX,
                 ..eagle
             },
@@ -171,7 +179,7 @@ fn impossible_file_systems_say_why() {
         ),
         (
             eagle,
-            Parameters {
+            NewfsParameters {
                 block_bytes: 6000,
                 ..good
             },
@@ -179,7 +187,7 @@ fn impossible_file_systems_say_why() {
         ),
         (
             eagle,
-            Parameters {
+            NewfsParameters {
                 block_bytes: 2048,
                 ..good
             },
@@ -187,7 +195,7 @@ fn impossible_file_systems_say_why() {
         ),
         (
             eagle,
-            Parameters {
+            NewfsParameters {
                 fragment_bytes: 16384,
                 ..good
             },
@@ -195,7 +203,7 @@ fn impossible_file_systems_say_why() {
         ),
         (
             eagle,
-            Parameters {
+            NewfsParameters {
                 fragment_bytes: 512,
                 ..good
             },
@@ -203,7 +211,7 @@ fn impossible_file_systems_say_why() {
         ),
         (
             eagle,
-            Parameters {
+            NewfsParameters {
                 fragment_bytes: 0,
                 ..good
             },
@@ -211,7 +219,7 @@ fn impossible_file_systems_say_why() {
         ),
         (
             eagle,
-            Parameters {
+            NewfsParameters {
                 cylinders_per_group: 0,
                 ..good
             },
@@ -219,7 +227,7 @@ fn impossible_file_systems_say_why() {
         ),
         (
             eagle,
-            Parameters {
+            NewfsParameters {
                 cylinders_per_group: 33,
                 ..good
             },
@@ -227,7 +235,7 @@ fn impossible_file_systems_say_why() {
         ),
         (
             ra81_h(),
-            Parameters {
+            NewfsParameters {
                 cylinders_per_group: 12,
                 ..good
             },
@@ -235,7 +243,7 @@ fn impossible_file_systems_say_why() {
         ),
         (
             eagle,
-            Parameters {
+            NewfsParameters {
                 rotdelay_ms: 16,
                 ..good
             },
@@ -243,7 +251,7 @@ fn impossible_file_systems_say_why() {
         ),
         (
             eagle,
-            Parameters {
+            NewfsParameters {
                 maxcontig_blocks: 0,
                 ..good
             },
@@ -251,7 +259,7 @@ fn impossible_file_systems_say_why() {
         ),
         (
             eagle,
-            Parameters {
+            NewfsParameters {
                 maxbpg_blocks: 0,
                 ..good
             },
@@ -259,7 +267,7 @@ fn impossible_file_systems_say_why() {
         ),
         (
             eagle,
-            Parameters {
+            NewfsParameters {
                 minfree_percent: 100,
                 ..good
             },
@@ -267,7 +275,7 @@ fn impossible_file_systems_say_why() {
         ),
         (
             eagle,
-            Parameters {
+            NewfsParameters {
                 bytes_per_inode: 0,
                 ..good
             },
@@ -275,7 +283,7 @@ fn impossible_file_systems_say_why() {
         ),
         (
             small_drive(),
-            Parameters {
+            NewfsParameters {
                 cylinders_per_group: 1,
                 ..good
             },
@@ -283,7 +291,7 @@ fn impossible_file_systems_say_why() {
         ),
     ];
     for (geometry, parameters, part) in refused {
-        let error = FileSystem::newfs(geometry, parameters).expect_err(part);
+        let error = FastFileSystem::make_file_system(geometry, parameters).expect_err(part);
         assert!(error.to_string().contains(part), "{error}");
     }
 }
@@ -317,14 +325,14 @@ fn no_numbers_panic() {
             _ => odd[random.below(odd.len() as u64) as usize],
         };
         let mut or = |usual: u32| [usual, usual, usual, pick()][pick() as usize % 4];
-        let geometry = Geometry {
+        let geometry = DiskLabel {
             sector_bytes: or(512),
             sectors_per_track: or(32) % 2000,
             tracks_per_cylinder: or(5),
             partition_sectors: or(40_000) % 200_000,
             revolutions_per_second: or(60),
         };
-        let parameters = Parameters {
+        let parameters = NewfsParameters {
             block_bytes: or(4096),
             fragment_bytes: or(1024),
             rotdelay_ms: or(4),
@@ -334,7 +342,7 @@ fn no_numbers_panic() {
             minfree_percent: or(10),
             bytes_per_inode: or(2048),
         };
-        match FileSystem::newfs(geometry, parameters) {
+        match FastFileSystem::make_file_system(geometry, parameters) {
             Ok(file_system) => {
                 assert_sound(&file_system);
                 made += 1;

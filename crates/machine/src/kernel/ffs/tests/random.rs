@@ -1,12 +1,12 @@
 //! Long random histories, checked as they go.
 
 use super::super::*;
-use super::writer::Writer;
+use super::writer::UntimedWriter;
 use super::{Random, assert_sound, make, small_drive};
 
 /// What a history has made so far.
 struct History {
-    writer: Writer,
+    writer: UntimedWriter,
     random: Random,
     directories: Vec<(InodeNumber, String, InodeNumber)>,
     files: Vec<(InodeNumber, String)>,
@@ -14,9 +14,9 @@ struct History {
 }
 
 impl History {
-    fn new(file_system: FileSystem, seed: u64) -> Self {
+    fn new(file_system: FastFileSystem, seed: u64) -> Self {
         Self {
-            writer: Writer::new(file_system),
+            writer: UntimedWriter::new(file_system),
             random: Random(seed),
             directories: Vec::new(),
             files: Vec::new(),
@@ -28,7 +28,9 @@ impl History {
         let choice = self.random.below(self.directories.len() as u64 + 1) as usize;
         choice
             .checked_sub(1)
-            .map_or(FileSystem::ROOT, |index| self.directories[index].2)
+            .map_or(FastFileSystem::ROOT_INODE, |index| {
+                self.directories[index].2
+            })
     }
 
     fn name(&mut self) -> String {
@@ -60,7 +62,7 @@ impl History {
         match self.random.below(14) {
             0..=2 => {
                 let (directory, name) = (self.directory(), self.name());
-                if self.writer.create(directory, &name).is_ok() {
+                if self.writer.create_file(directory, &name).is_ok() {
                     self.files.push((directory, name));
                 }
             }
@@ -84,7 +86,7 @@ impl History {
             return;
         };
         let (offset, bytes) = (self.size(), self.size().min(300_000) + 1);
-        let _full = self.writer.write(inode, offset, bytes);
+        let _full = self.writer.write_range(inode, offset, bytes);
     }
 
     fn append(&mut self) {
@@ -93,7 +95,7 @@ impl History {
         };
         let bytes = self.random.below(9000) + 1;
         let offset = self.writer.file_system.size_bytes(inode);
-        let _full = self.writer.write(inode, offset, bytes);
+        let _full = self.writer.write_range(inode, offset, bytes);
     }
 
     fn truncate(&mut self) {
@@ -101,7 +103,7 @@ impl History {
             return;
         };
         let size = self.size();
-        let _full = self.writer.truncate(inode, size);
+        let _full = self.writer.truncate_file(inode, size);
     }
 
     fn unlink(&mut self) {
@@ -109,7 +111,7 @@ impl History {
             return;
         };
         let (directory, name) = self.files.swap_remove(index);
-        self.writer.unlink(directory, &name);
+        self.writer.unlink_name(directory, &name);
     }
 
     fn rename_or_link(&mut self) {
@@ -118,13 +120,17 @@ impl History {
         };
         let (directory, name) = (self.directory(), self.name());
         if self.random.below(2) == 0 {
-            if self.writer.link(directory, &name, inode).is_ok() {
+            if self.writer.add_link(directory, &name, inode).is_ok() {
                 self.files.push((directory, name));
             }
             return;
         }
         let (from, old) = self.files[index].clone();
-        if self.writer.rename((from, &old), (directory, &name)).is_ok() {
+        if self
+            .writer
+            .rename_entry((from, &old), (directory, &name))
+            .is_ok()
+        {
             self.files[index] = (directory, name);
         }
     }
@@ -141,7 +147,7 @@ impl History {
 
     fn remove_everything(&mut self) {
         for (directory, name) in std::mem::take(&mut self.files) {
-            self.writer.unlink(directory, &name);
+            self.writer.unlink_name(directory, &name);
         }
         while !self.directories.is_empty() {
             self.remove_directory();
@@ -161,8 +167,9 @@ fn random_histories_stay_sound() {
     for (block_bytes, fragment_bytes) in shapes {
         for seed in 1..=3 {
             println!("block {block_bytes}, fragment {fragment_bytes}, seed {seed}");
-            let parameters = Parameters::bsd42(block_bytes, fragment_bytes);
-            let fresh = FileSystem::newfs(small_drive(), parameters).expect("possible");
+            let parameters = NewfsParameters::bsd42_defaults(block_bytes, fragment_bytes);
+            let fresh =
+                FastFileSystem::make_file_system(small_drive(), parameters).expect("possible");
             let mut history = History::new(fresh.clone(), seed);
             history.writer.is_super_user = seed % 2 == 0;
             for _ in 0..200 {
@@ -171,8 +178,11 @@ fn random_histories_stay_sound() {
             }
             history.remove_everything();
             let end = assert_sound(&history.writer.file_system);
-            assert_eq!((end.files, end.directories), (0, 2));
-            assert_eq!(end.free.free_inodes, fresh.total_summary().free_inodes);
+            assert_eq!((end.file_count, end.directory_count), (0, 2));
+            assert_eq!(
+                end.free_summary.free_inode_count,
+                fresh.total_summary().free_inode_count
+            );
         }
     }
 }
@@ -185,7 +195,7 @@ fn a_history_repeats_exactly() {
         (0..2000).for_each(|_| history.step());
         assert_sound(&history.writer.file_system);
         (
-            history.writer.metadata,
+            history.writer.metadata_accesses,
             format!("{:?}", history.writer.file_system.total_summary()),
         )
     };

@@ -1,12 +1,14 @@
 //! Tails of fragments, holes, truncation, and what it has to read.
 
 use super::super::*;
-use super::writer::Writer;
+use super::writer::UntimedWriter;
 use super::{assert_sound, eagle_g, make};
 
-fn file(block_bytes: u32) -> (Writer, InodeNumber) {
-    let mut writer = Writer::new(make(eagle_g(), block_bytes, 4));
-    let file = writer.create(FileSystem::ROOT, "file").expect("space");
+fn file(block_bytes: u32) -> (UntimedWriter, InodeNumber) {
+    let mut writer = UntimedWriter::new(make(eagle_g(), block_bytes, 4));
+    let file = writer
+        .create_file(FastFileSystem::ROOT_INODE, "file")
+        .expect("space");
     (writer, file)
 }
 
@@ -15,9 +17,9 @@ fn a_tail_grows_in_place_and_becomes_a_block() {
     let (mut writer, file) = file(8192);
     let mut last = None;
     for size in (512..=8192).step_by(512) {
-        writer.write(file, size - 512, 512).expect("space");
+        writer.write_range(file, size - 512, 512).expect("space");
         assert_eq!(
-            writer.file_system.held_fragments(file),
+            writer.file_system.allocated_fragment_count(file),
             size.div_ceil(1024) as u32
         );
         let address = writer.file_system.block_address(file, 0);
@@ -35,10 +37,10 @@ fn a_tail_grows_in_place_and_becomes_a_block() {
         assert_sound(&writer.file_system);
     }
     // A block behind a tail of fragments makes it whole first.
-    writer.truncate(file, 3000).expect("shorter");
-    assert_eq!(writer.file_system.held_fragments(file), 3);
-    writer.write(file, 5 * 8192, 100).expect("space");
-    assert_eq!(writer.file_system.held_fragments(file), 8 + 1);
+    writer.truncate_file(file, 3000).expect("shorter");
+    assert_eq!(writer.file_system.allocated_fragment_count(file), 3);
+    writer.write_range(file, 5 * 8192, 100).expect("space");
+    assert_eq!(writer.file_system.allocated_fragment_count(file), 8 + 1);
     assert_eq!(writer.file_system.block_address(file, 3), None, "a hole");
     assert_sound(&writer.file_system);
 }
@@ -46,16 +48,18 @@ fn a_tail_grows_in_place_and_becomes_a_block() {
 #[test]
 fn a_hemmed_in_tail_moves() {
     let (mut writer, first) = file(8192);
-    let second = writer.create(FileSystem::ROOT, "second").expect("space");
-    writer.write(first, 0, 1024).expect("space");
-    writer.write(second, 0, 1024).expect("space");
+    let second = writer
+        .create_file(FastFileSystem::ROOT_INODE, "second")
+        .expect("space");
+    writer.write_range(first, 0, 1024).expect("space");
+    writer.write_range(second, 0, 1024).expect("space");
     let before = writer.file_system.block_address(first, 0).expect("a block");
     let other = writer
         .file_system
         .block_address(second, 0)
         .expect("a block");
     assert_eq!(other.0, before.0 + 1, "in the same broken block");
-    writer.write(first, 1024, 1024).expect("space");
+    writer.write_range(first, 1024, 1024).expect("space");
     assert_ne!(writer.file_system.block_address(first, 0), Some(before));
     assert_sound(&writer.file_system);
 }
@@ -67,7 +71,7 @@ fn halves_land_like_whole_blocks() {
     let place = |bytes: u64| {
         let (mut writer, file) = file(8192);
         for offset in (0..2 << 20).step_by(bytes as usize) {
-            writer.write(file, offset, bytes).expect("space");
+            writer.write_range(file, offset, bytes).expect("space");
         }
         let addresses: Vec<_> = (0..256)
             .map(|lbn| writer.file_system.block_address(file, lbn))
@@ -83,39 +87,39 @@ fn halves_land_like_whole_blocks() {
 #[test]
 fn steps_of_removing_a_large_file() {
     let (mut writer, file) = file(4096);
-    writer.write(file, 0, 8192 * 1024).expect("space");
+    writer.write_range(file, 0, 8192 * 1024).expect("space");
     let mut steps = Vec::new();
     let mut file_system = writer.file_system.clone();
     file_system.release_blocks(file, 0, &mut steps);
     assert_eq!(steps[0], ReleaseStep::WriteInode);
-    let indirect = |step: &&ReleaseStep| matches!(step, ReleaseStep::IndirectBlock { .. });
+    let indirect = |step: &&ReleaseStep| matches!(step, ReleaseStep::ReleaseIndirectBlock { .. });
     assert_eq!(steps.iter().filter(indirect).count(), 3);
     // The double tree goes first, then the single one, then the direct blocks.
     assert!(matches!(
         steps[1],
-        ReleaseStep::IndirectBlock {
+        ReleaseStep::ReleaseIndirectBlock {
             kept_pointers: 0,
             ..
         }
     ));
     assert!(matches!(
         steps[2],
-        ReleaseStep::IndirectBlock {
+        ReleaseStep::ReleaseIndirectBlock {
             kept_pointers: 0,
             ..
         }
     ));
     let freed = steps
         .iter()
-        .filter(|step| matches!(step, ReleaseStep::Free { .. }))
+        .filter(|step| matches!(step, ReleaseStep::FreeFragments { .. }))
         .count();
     assert_eq!(freed, 2048 + 3);
     assert!(
-        file_system.check().is_err(),
+        file_system.check_consistency().is_err(),
         "blocks that nobody has until they are freed"
     );
     for step in steps {
-        if let ReleaseStep::Free { address, fragments } = step {
+        if let ReleaseStep::FreeFragments { address, fragments } = step {
             file_system.free_fragments(address, fragments);
         }
     }
@@ -148,61 +152,65 @@ fn cuts_at_every_kind_of_place() {
     ];
     for first in 0..cuts.len() {
         let (mut writer, file) = file(4096);
-        writer.write(file, 0, 8192 * 1024).expect("space");
+        writer.write_range(file, 0, 8192 * 1024).expect("space");
         for &cut in &cuts[first..] {
-            writer.truncate(file, cut).expect("shorter");
+            writer.truncate_file(file, cut).expect("shorter");
             assert_eq!(writer.file_system.size_bytes(file), cut);
             assert_sound(&writer.file_system);
         }
-        assert_eq!(writer.file_system.held_fragments(file), 0);
+        assert_eq!(writer.file_system.allocated_fragment_count(file), 0);
     }
 }
 
 #[test]
 fn a_longer_file_has_holes() {
     let (mut writer, file) = file(8192);
-    writer.write(file, 0, 100).expect("space");
-    writer.truncate(file, 3000).expect("space");
-    assert_eq!(writer.file_system.held_fragments(file), 3);
-    writer.truncate(file, 100 * 8192 + 1).expect("space");
-    assert_eq!(writer.file_system.held_fragments(file), 8);
+    writer.write_range(file, 0, 100).expect("space");
+    writer.truncate_file(file, 3000).expect("space");
+    assert_eq!(writer.file_system.allocated_fragment_count(file), 3);
+    writer.truncate_file(file, 100 * 8192 + 1).expect("space");
+    assert_eq!(writer.file_system.allocated_fragment_count(file), 8);
     assert_sound(&writer.file_system);
     // Into a hole, then a write in the part of it that is left.
-    writer.truncate(file, 3 * 8192 + 5000).expect("shorter");
-    writer.write(file, 3 * 8192, 10).expect("space");
-    assert_eq!(writer.file_system.fragments_of_block(file, 3), 5);
+    writer
+        .truncate_file(file, 3 * 8192 + 5000)
+        .expect("shorter");
+    writer.write_range(file, 3 * 8192, 10).expect("space");
+    assert_eq!(writer.file_system.fragment_count_of_block(file, 3), 5);
     assert_sound(&writer.file_system);
 }
 
 #[test]
 fn far_blocks_and_the_largest_file() {
     let (mut writer, file) = file(4096);
-    let max = writer.file_system.max_size_bytes();
+    let max = writer.file_system.file_size_bytes_max();
     assert_eq!(max, (12 + 1024 + 1024 * 1024) * 4096);
-    writer.write(file, max - 10, 10).expect("space");
-    assert_eq!(writer.file_system.held_fragments(file), 3 * 4);
+    writer.write_range(file, max - 10, 10).expect("space");
+    assert_eq!(writer.file_system.allocated_fragment_count(file), 3 * 4);
     assert_sound(&writer.file_system);
     let superblock = writer.file_system.superblock();
     assert_eq!(
-        writer.file_system.locate(superblock.block_index_at(max)),
+        writer
+            .file_system
+            .locate_block(superblock.block_index_at(max)),
         None
     );
     assert_eq!(
-        writer.file_system.locate(11),
-        Some(BlockPath::Direct { index: 11 })
+        writer.file_system.locate_block(11),
+        Some(BlockPath::DirectPointer { index: 11 })
     );
     assert_eq!(
-        writer.file_system.locate(12),
-        Some(BlockPath::Single { index: 0 })
+        writer.file_system.locate_block(12),
+        Some(BlockPath::SingleIndirect { index: 0 })
     );
     assert_eq!(
-        writer.file_system.locate(1036),
-        Some(BlockPath::Double { outer: 0, inner: 0 })
+        writer.file_system.locate_block(1036),
+        Some(BlockPath::DoubleIndirect { outer: 0, inner: 0 })
     );
     assert_eq!(
-        writer.file_system.locate(2060),
-        Some(BlockPath::Double { outer: 1, inner: 0 })
+        writer.file_system.locate_block(2060),
+        Some(BlockPath::DoubleIndirect { outer: 1, inner: 0 })
     );
-    writer.unlink(FileSystem::ROOT, "file");
+    writer.unlink_name(FastFileSystem::ROOT_INODE, "file");
     assert_sound(&writer.file_system);
 }

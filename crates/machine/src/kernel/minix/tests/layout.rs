@@ -1,26 +1,27 @@
 //! What lies where on a drive.
 
 use super::super::layout::{
-    BLOCK_BYTES, BlockPointer, FILE_BLOCKS_MAX, FILE_BYTES_MAX, INODE_BYTES, Inode, Kind,
-    MinixParameters, MkfsError, ROOT_INODE, Volume, locate_pointer, read_u16, room_bytes,
+    BLOCK_BYTES, BlockPointer, FILE_BLOCKS_MAX, FILE_BYTES_MAX, INODE_BYTES,
+    MinixFileSystemParameters, MinixInode, MinixInodeKind, MinixMkfsError, MinixVolume, ROOT_INODE,
+    file_capacity_bytes, locate_pointer, read_u16,
 };
 
-const PARAMETERS: MinixParameters = MinixParameters {
+const PARAMETERS: MinixFileSystemParameters = MinixFileSystemParameters {
     bytes_per_inode: 3072,
 };
 const MEGABYTE: u64 = 1 << 20;
 
 #[test]
 fn an_inode_comes_back_from_its_32_bytes() {
-    let inode = Inode {
-        kind: Kind::File,
+    let inode = MinixInode {
+        kind: MinixInodeKind::File,
         size_bytes: 0x0123_4567,
         link_count: 3,
         zones: [1, 2, 3, 4, 5, 6, 7, 0xfffe, 9],
     };
     let mut bytes = [0xee; INODE_BYTES];
-    inode.encode(&mut bytes);
-    assert_eq!(Inode::decode(&bytes), Some(inode));
+    inode.encode_inode(&mut bytes);
+    assert_eq!(MinixInode::decode_inode(&bytes), Some(inode));
     // As the 68000 has it: mode, owner, size, time, group, links, zones.
     assert_eq!(
         bytes[..8],
@@ -37,20 +38,23 @@ fn an_inode_comes_back_from_its_32_bytes() {
     );
     assert_eq!(bytes[13], 3);
     assert_eq!(bytes[28..32], [0xff, 0xfe, 0, 9]);
-    assert_eq!(Inode::decode(&[0; INODE_BYTES]), None);
+    assert_eq!(MinixInode::decode_inode(&[0; INODE_BYTES]), None);
 }
 
 #[test]
 fn pointers_go_from_the_inode_to_the_double_indirect_block() {
     for (block, expected) in [
-        (0, BlockPointer::Direct(0)),
-        (6, BlockPointer::Direct(6)),
-        (7, BlockPointer::Indirect(0)),
-        (518, BlockPointer::Indirect(511)),
-        (519, BlockPointer::Double(0, 0)),
-        (1030, BlockPointer::Double(0, 511)),
-        (1031, BlockPointer::Double(1, 0)),
-        (FILE_BLOCKS_MAX - 1, BlockPointer::Double(511, 511)),
+        (0, BlockPointer::DirectPointer(0)),
+        (6, BlockPointer::DirectPointer(6)),
+        (7, BlockPointer::IndirectPointer(0)),
+        (518, BlockPointer::IndirectPointer(511)),
+        (519, BlockPointer::DoubleIndirectPointer(0, 0)),
+        (1030, BlockPointer::DoubleIndirectPointer(0, 511)),
+        (1031, BlockPointer::DoubleIndirectPointer(1, 0)),
+        (
+            FILE_BLOCKS_MAX - 1,
+            BlockPointer::DoubleIndirectPointer(511, 511),
+        ),
     ] {
         assert_eq!(locate_pointer(block), expected, "{block}");
     }
@@ -67,8 +71,8 @@ fn a_volume_has_its_parts_in_their_order() {
         (20 * MEGABYTE, 6826, 3),
         (60 * MEGABYTE, 20_480, 8),
     ] {
-        let volume = Volume::new(bytes, PARAMETERS).unwrap();
-        let blocks = volume.super_blocks(true);
+        let volume = MinixVolume::new(bytes, PARAMETERS).unwrap();
+        let blocks = volume.superblock_and_map_blocks(true);
         let head = |place: usize| u64::from(read_u16(&blocks[0].1, 2 * place));
         let inodes = inodes.next_multiple_of(32);
         let inode_maps = (inodes + 1).div_ceil(8192);
@@ -89,7 +93,7 @@ fn a_volume_has_its_parts_in_their_order() {
 
 #[test]
 fn a_volume_that_was_made_can_be_mounted() {
-    let volume = Volume::new(8 * MEGABYTE, PARAMETERS).unwrap();
+    let volume = MinixVolume::new(8 * MEGABYTE, PARAMETERS).unwrap();
     let mut drive = vec![0; 8 << 20];
     volume.write_empty(&mut |block, bytes| {
         let at = block as usize * BLOCK_BYTES;
@@ -99,24 +103,24 @@ fn a_volume_that_was_made_can_be_mounted() {
         let at = block as usize * BLOCK_BYTES;
         drive[at..at + BLOCK_BYTES].to_vec()
     };
-    let mounted = Volume::read_from_drive(&mut read).unwrap();
-    assert!(mounted.inode_map.is_taken(ROOT_INODE) && !mounted.inode_map.is_taken(2));
+    let mounted = MinixVolume::read_from_drive(&mut read).unwrap();
+    assert!(mounted.inode_map.is_bit_taken(ROOT_INODE) && !mounted.inode_map.is_bit_taken(2));
     assert_eq!(mounted.free_bytes(), volume.free_bytes());
     let root = read(mounted.inode_block(ROOT_INODE));
-    let root = Inode::decode(&root[..INODE_BYTES]).unwrap();
+    let root = MinixInode::decode_inode(&root[..INODE_BYTES]).unwrap();
     assert_eq!(
         (root.kind, root.link_count, root.size_bytes),
-        (Kind::Directory, 2, 32)
+        (MinixInodeKind::Directory, 2, 32)
     );
     let entries = read(u32::from(root.zones[0]));
     assert_eq!(entries[..5], [0, 1, b'.', 0, 0]);
     assert_eq!(entries[16..21], [0, 1, b'.', b'.', 0]);
-    assert!(Volume::read_from_drive(&mut |_| vec![0; BLOCK_BYTES]).is_none());
+    assert!(MinixVolume::read_from_drive(&mut |_| vec![0; BLOCK_BYTES]).is_none());
 }
 
 #[test]
 fn zones_are_taken_near_the_last_one_and_come_back() {
-    let mut volume = Volume::new(MEGABYTE, PARAMETERS).unwrap();
+    let mut volume = MinixVolume::new(MEGABYTE, PARAMETERS).unwrap();
     let free = volume.free_bytes();
     let first = volume.take_zone(0).unwrap();
     let near = volume.take_zone(first + 100).unwrap();
@@ -136,12 +140,15 @@ fn zones_are_taken_near_the_last_one_and_come_back() {
 
 #[test]
 fn what_is_too_small_or_too_large_is_refused() {
-    assert_eq!(room_bytes(4096, PARAMETERS), Err(MkfsError::TooSmall(4)));
+    assert_eq!(
+        file_capacity_bytes(4096, PARAMETERS),
+        Err(MinixMkfsError::PartitionTooSmall(4))
+    );
     let large = 64 * MEGABYTE;
     assert_eq!(
-        room_bytes(large, PARAMETERS),
-        Err(MkfsError::TooLarge(65_536))
+        file_capacity_bytes(large, PARAMETERS),
+        Err(MinixMkfsError::PartitionTooLarge(65_536))
     );
-    let room = room_bytes(large - 1024, PARAMETERS).unwrap();
+    let room = file_capacity_bytes(large - 1024, PARAMETERS).unwrap();
     assert!(room > 60 * MEGABYTE && room < large, "{room}");
 }

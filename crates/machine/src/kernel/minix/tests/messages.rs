@@ -2,34 +2,34 @@
 
 use super::super::call_account::CallAccount;
 use super::super::message::{AcceptedSenders, Endpoint, MessageBody, MessageParty};
-use crate::kernel::minix::Minix;
+use crate::kernel::minix::MinixKernel;
 use crate::kernel::process::Process;
 use crate::software::Kernel;
-use crate::specification::Specification;
-use crate::{Circumstances, Machine, Time};
+use crate::specification::MachineSpecification;
+use crate::{Machine, RunConditions, Time};
 use diskperf_catalogue::Catalogue;
 use std::cell::RefCell;
 use std::rc::Rc;
 
 fn machine() -> Machine {
     let system = Catalogue::embedded().resolve("atarist-supra", &[]).unwrap();
-    let (specification, _) = Specification::read(system).unwrap();
-    Machine::build(&specification, Circumstances::default())
+    let (specification, _) = MachineSpecification::read_machine(system).unwrap();
+    Machine::build(&specification, RunConditions::default())
 }
 
-fn kernel(machine: &Machine) -> Rc<Minix> {
+fn kernel(machine: &Machine) -> Rc<MinixKernel> {
     match machine.kernel() {
         Kernel::Minix(minix) => Rc::clone(minix),
         _ => panic!("an Atari ST runs Minix"),
     }
 }
 
-fn party(kernel: &Rc<Minix>, number: usize) -> MessageParty {
+fn party(kernel: &Rc<MinixKernel>, number: usize) -> MessageParty {
     let me = MessageParty {
-        endpoint: Endpoint::Program(number),
+        endpoint: Endpoint::UserProgram(number),
         process: Process::new(number),
     };
-    kernel.exchange.register(me.endpoint, &me.process);
+    kernel.message_exchange.register(me.endpoint, &me.process);
     me
 }
 
@@ -48,24 +48,28 @@ fn a_message_passes_when_both_have_come() {
             let (kernel, log) = (Rc::clone(&kernel), Rc::clone(&log));
             let me = parties[usize::from(sends)].clone();
             let to = parties[0].endpoint;
-            machine.spawn("party", async move {
-                kernel.begin(&me.process).await;
+            machine.spawn_process("party", async move {
+                kernel.begin_process(&me.process).await;
                 if sends {
-                    let account = CallAccount::starting_at(kernel.sim.now());
-                    kernel.send(&me, to, &account, MessageBody::Copied).await;
-                    assert_eq!(account.marked_until(), kernel.sim.now());
+                    let account = CallAccount::new_at(kernel.simulation.now());
+                    kernel
+                        .send_message(&me, to, &account, MessageBody::CopyReply)
+                        .await;
+                    assert_eq!(account.marked_until(), kernel.simulation.now());
                     log.borrow_mut().push((1, 0));
                 } else {
-                    let message = kernel.receive(&me, AcceptedSenders::Any).await;
-                    assert!(matches!(message.body, MessageBody::Copied));
+                    let message = kernel
+                        .receive_message(&me, AcceptedSenders::AnySender)
+                        .await;
+                    assert!(matches!(message.body, MessageBody::CopyReply));
                     log.borrow_mut().push((0, 1));
                 }
-                kernel.end(&me.process);
+                kernel.end_process(&me.process);
             });
         }
-        machine.run().unwrap();
+        machine.run_to_end().unwrap();
         assert_eq!(log.borrow().len(), 2);
-        assert_eq!(machine.now(), kernel.config.message);
+        assert_eq!(machine.current_time(), kernel.config.message_time);
     }
 }
 
@@ -80,52 +84,54 @@ fn each_who_asks_gets_its_own_answer() {
     let log = Log::default();
     for me in parties[1..].iter().cloned() {
         let (kernel, log, to) = (Rc::clone(&kernel), Rc::clone(&log), server.endpoint);
-        machine.spawn("asker", async move {
-            kernel.begin(&me.process).await;
+        machine.spawn_process("asker", async move {
+            kernel.begin_process(&me.process).await;
             for round in 0..3 {
-                let begin = kernel.sim.now();
-                let account = CallAccount::starting_at(begin);
+                let begin = kernel.simulation.now();
+                let account = CallAccount::new_at(begin);
                 let asked = me.process.pid * 10 + round;
                 let answer = kernel
-                    .sendrec(&me, to, &account, MessageBody::Copy(asked))
+                    .send_and_receive(&me, to, &account, MessageBody::CopyRequest(asked))
                     .await;
-                let MessageBody::Transferred(Ok(answer)) = answer else {
+                let MessageBody::DeviceReply(Ok(answer)) = answer else {
                     panic!("an answer")
                 };
                 assert_eq!(answer, asked + 100);
                 assert_eq!(
                     account.marked_until(),
-                    kernel.sim.now(),
+                    kernel.simulation.now(),
                     "all time is accounted for"
                 );
                 log.borrow_mut().push((round, me.process.pid));
             }
-            kernel.end(&me.process);
+            kernel.end_process(&me.process);
         });
     }
-    machine.spawn("server", {
+    machine.spawn_process("server", {
         let kernel = Rc::clone(&kernel);
         async move {
-            kernel.begin(&server.process).await;
+            kernel.begin_process(&server.process).await;
             for _ in 0..9 {
-                let message = kernel.receive(&server, AcceptedSenders::Any).await;
-                let MessageBody::Copy(asked) = message.body else {
+                let message = kernel
+                    .receive_message(&server, AcceptedSenders::AnySender)
+                    .await;
+                let MessageBody::CopyRequest(asked) = message.body else {
                     panic!("a question")
                 };
-                let answer = MessageBody::Transferred(Ok(asked + 100));
+                let answer = MessageBody::DeviceReply(Ok(asked + 100));
                 kernel
-                    .send(&server, message.from, &message.account, answer)
+                    .send_message(&server, message.sender, &message.account, answer)
                     .await;
             }
-            kernel.end(&server.process);
+            kernel.end_process(&server.process);
         }
     });
-    machine.run().unwrap();
+    machine.run_to_end().unwrap();
     let rounds: Vec<usize> = log.borrow().iter().map(|(round, _)| *round).collect();
     assert_eq!(rounds, [0, 0, 0, 1, 1, 1, 2, 2, 2]);
     // Nine questions and nine answers, and nothing else.
-    let message = kernel.config.message;
-    assert_eq!(machine.now(), Time(18 * message.0));
+    let message = kernel.config.message_time;
+    assert_eq!(machine.current_time(), Time(18 * message.0));
 }
 
 /// A receiver that waits for one takes nothing from others meanwhile.
@@ -137,31 +143,31 @@ fn a_receiver_may_wait_for_one_alone() {
     let order = Log::default();
     for me in parties[1..].iter().cloned() {
         let (kernel, to) = (Rc::clone(&kernel), parties[0].endpoint);
-        machine.spawn("sender", async move {
-            kernel.begin(&me.process).await;
-            let account = CallAccount::starting_at(kernel.sim.now());
-            let body = MessageBody::Copy(me.process.pid);
-            kernel.send(&me, to, &account, body).await;
-            kernel.end(&me.process);
+        machine.spawn_process("sender", async move {
+            kernel.begin_process(&me.process).await;
+            let account = CallAccount::new_at(kernel.simulation.now());
+            let body = MessageBody::CopyRequest(me.process.pid);
+            kernel.send_message(&me, to, &account, body).await;
+            kernel.end_process(&me.process);
         });
     }
-    machine.spawn("receiver", {
+    machine.spawn_process("receiver", {
         let (kernel, order, me) = (Rc::clone(&kernel), Rc::clone(&order), parties[0].clone());
         async move {
-            kernel.begin(&me.process).await;
+            kernel.begin_process(&me.process).await;
             for accepts in [
-                AcceptedSenders::Only(Endpoint::Program(2)),
-                AcceptedSenders::Any,
+                AcceptedSenders::OnlySender(Endpoint::UserProgram(2)),
+                AcceptedSenders::AnySender,
             ] {
-                let message = kernel.receive(&me, accepts).await;
-                let MessageBody::Copy(number) = message.body else {
+                let message = kernel.receive_message(&me, accepts).await;
+                let MessageBody::CopyRequest(number) = message.body else {
                     panic!("a number")
                 };
                 order.borrow_mut().push((number, number));
             }
-            kernel.end(&me.process);
+            kernel.end_process(&me.process);
         }
     });
-    machine.run().unwrap();
+    machine.run_to_end().unwrap();
     assert_eq!(*order.borrow(), [(2, 2), (1, 1)]);
 }

@@ -1,24 +1,24 @@
 //! Which blocks files get on a modelled PC-AT.
 
-use super::super::V7Check;
+use super::super::V7CheckSummary;
 use super::super::layout::BLOCK_BYTES;
-use crate::calls::How;
+use crate::calls::OpenFlags;
 use crate::errno::Errno;
 use crate::kernel::FileSystemView;
 use crate::software::Kernel;
-use crate::specification::Specification;
-use crate::{Circumstances, Machine, Rendezvous, Session};
+use crate::specification::MachineSpecification;
+use crate::{Machine, RunConditions, Session, WorkerRendezvous};
 use diskperf_catalogue::{Catalogue, Setting};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-const CREATE: How = How {
+const CREATE: OpenFlags = OpenFlags {
     read: false,
     write: true,
     create: true,
-    exclusive: false,
+    create_exclusive: false,
     truncate: true,
-    direct: false,
+    direct_io: false,
     dsync: false,
 };
 
@@ -27,22 +27,22 @@ fn machine(settings: &[(&str, &str)]) -> Machine {
         .iter()
         .map(|(path, text)| Setting {
             path: (*path).to_owned(),
-            text: (*text).to_owned(),
+            value_text: (*text).to_owned(),
         })
         .collect();
     let system = Catalogue::embedded()
         .resolve("pcat-st251", &settings)
         .unwrap();
-    let (specification, _) = Specification::read(system).unwrap();
-    Machine::build(&specification, Circumstances::default())
+    let (specification, _) = MachineSpecification::read_machine(system).unwrap();
+    Machine::build(&specification, RunConditions::default())
 }
 
 /// Checks its file system.
-fn check(machine: &Machine) -> Result<V7Check, Vec<String>> {
+fn check(machine: &Machine) -> Result<V7CheckSummary, Vec<String>> {
     let Kernel::Unix(unix) = machine.kernel() else {
         panic!("Xenix is UNIX")
     };
-    let FileSystemView::V7(v7) = unix.file_system_view() else {
+    let FileSystemView::SeventhEdition(v7) = unix.file_system_view() else {
         panic!("Xenix has the file system of the seventh edition")
     };
     v7.check_volume(0)
@@ -53,22 +53,22 @@ fn run<T: 'static>(machine: &Machine, program: impl AsyncFnOnce(&mut Session) ->
     let kernel = machine.kernel().clone();
     let result = Rc::new(RefCell::new(None));
     let put = Rc::clone(&result);
-    machine.spawn("program", async move {
-        let meeting = Rendezvous::new(1);
-        let mut session = Session::begin(&kernel, 0, Vec::new(), &meeting).await;
+    machine.spawn_process("program", async move {
+        let meeting = WorkerRendezvous::new(1);
+        let mut session = Session::begin_session(&kernel, 0, Vec::new(), &meeting).await;
         let done = program(&mut session).await;
-        session.flush(0).await;
-        session.end().await;
+        session.flush_volume(0).await;
+        session.end_session().await;
         *put.borrow_mut() = Some(done);
     });
-    machine.run().unwrap();
+    machine.run_to_end().unwrap();
     assert_eq!(check(machine).err(), None);
     result.take().expect("the program came to its end")
 }
 
 /// Makes a file of so many blocks; its blocks on the drive.
 async fn make(session: &mut Session, path: &str, blocks: usize) -> Vec<u32> {
-    let file = session.open(path, CREATE).await.unwrap();
+    let file = session.open_path(path, CREATE).await.unwrap();
     for _ in 0..blocks {
         session.write(file, &[7; BLOCK_BYTES]).await.unwrap();
     }
@@ -82,10 +82,10 @@ fn blocks_of(session: &mut Session, file: usize, blocks: usize) -> Vec<u32> {
         panic!("Xenix runs the UNIX kernel's system calls")
     };
     let node = session.vnode_of_file(file).unwrap();
-    let FileSystemView::V7(on) = session.kernel.file_system_view() else {
+    let FileSystemView::SeventhEdition(on) = session.kernel.file_system_view() else {
         panic!("Xenix has the file system of the seventh edition")
     };
-    let places = on.blocks(node, (blocks * BLOCK_BYTES) as u64);
+    let places = on.block_keys(node, (blocks * BLOCK_BYTES) as u64);
     places
         .into_iter()
         .map(|key| key.unwrap().fragment())
@@ -137,7 +137,7 @@ fn a_chain_of_free_blocks_survives_more_than_it_names() {
         make(session, "/mnt0/gone", 700).await;
         session.unlink("/mnt0/gone").await.unwrap();
         // Until there is no more: the blocks of the other stay its own.
-        let file = session.open("/mnt0/full", CREATE).await.unwrap();
+        let file = session.open_path("/mnt0/full", CREATE).await.unwrap();
         let mut count = 0;
         let errno = loop {
             match session.write(file, &[9; BLOCK_BYTES]).await {
@@ -152,10 +152,10 @@ fn a_chain_of_free_blocks_survives_more_than_it_names() {
     });
     assert_eq!(errno, Errno::NoSpace);
     let after = check(&machine).unwrap();
-    assert_eq!(after.free_blocks, 0);
-    assert_eq!(after.blocks, before.free_blocks + 1);
+    assert_eq!(after.free_block_count, 0);
+    assert_eq!(after.used_block_count, before.free_block_count + 1);
     // Three indirect blocks of the one, and more than ten of the other.
-    assert!(full as u32 > before.free_blocks - 330, "{full}");
+    assert!(full as u32 > before.free_block_count - 330, "{full}");
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn inodes_are_found_from_the_start_of_their_list() {
     // 80 blocks of 8, less the file of bad blocks and the root.
     let made = run(&machine, async |session| {
         let mut made = 0;
-        while let Ok(file) = session.open(&format!("/mnt0/{made}"), CREATE).await {
+        while let Ok(file) = session.open_path(&format!("/mnt0/{made}"), CREATE).await {
             session.close(file).await.unwrap();
             made += 1;
         }
@@ -183,7 +183,7 @@ fn inodes_are_found_from_the_start_of_their_list() {
 fn a_removed_file_that_is_open_keeps_its_blocks() {
     let machine = machine(&[]);
     run(&machine, async |session| {
-        let file = session.open("/mnt0/file", CREATE).await.unwrap();
+        let file = session.open_path("/mnt0/file", CREATE).await.unwrap();
         session.write(file, &[7; 9000]).await.unwrap();
         session.unlink("/mnt0/file").await.unwrap();
         let others = make(session, "/mnt0/other", 20).await;
@@ -191,5 +191,5 @@ fn a_removed_file_that_is_open_keeps_its_blocks() {
         assert!(own.iter().all(|block| !others.contains(block)));
         session.close(file).await.unwrap();
     });
-    assert_eq!(check(&machine).unwrap().files, 1);
+    assert_eq!(check(&machine).unwrap().file_count, 1);
 }

@@ -2,9 +2,9 @@
 
 use super::super::check::V7Checker;
 use super::super::layout::{
-    BLOCK_BYTES, FILE_BYTES_MAX, FIRST_INODE_BLOCK, INODE_BYTES, Inode, LISTED_FREE_BLOCKS_MAX,
-    MkfsError, ROOT_INODE, SUPERBLOCK_BLOCK, Superblock, V7Parameters, cylinder_order, free_order,
-    mkfs, pointer_path, room_bytes, truncate_name,
+    BLOCK_BYTES, FILE_BYTES_MAX, FIRST_INODE_BLOCK, INODE_BYTES, LISTED_FREE_BLOCKS_MAX,
+    ROOT_INODE, SUPERBLOCK_BLOCK, V7Inode, V7MkfsError, V7Parameters, V7Superblock, cylinder_order,
+    file_capacity_bytes, free_order, make_file_system, pointer_path, truncate_name,
 };
 use crate::kernel::ffs::InodeKind;
 use std::cell::RefCell;
@@ -19,7 +19,7 @@ const CONTIGUOUS: V7Parameters = V7Parameters {
 /// A drive with an empty file system.
 fn made(blocks: usize, parameters: V7Parameters) -> Vec<u8> {
     let drive = RefCell::new(vec![0; blocks * BLOCK_BYTES]);
-    mkfs(
+    make_file_system(
         (blocks * BLOCK_BYTES) as u64,
         parameters,
         &mut |block, bytes| {
@@ -39,9 +39,10 @@ fn block_of(drive: &[u8], block: u32) -> Vec<u8> {
 /// The first blocks that a file on an empty file system gets.
 fn given_out(parameters: V7Parameters, blocks: u32, count: usize) -> Vec<u32> {
     let drive = made(blocks as usize, parameters);
-    let superblock = Superblock::decode(&block_of(&drive, SUPERBLOCK_BLOCK));
+    let superblock = V7Superblock::decode_superblock(&block_of(&drive, SUPERBLOCK_BLOCK));
     let order = free_order(&superblock, parameters);
-    let home = Inode::decode(&block_of(&drive, FIRST_INODE_BLOCK)[INODE_BYTES..]).addresses[0];
+    let home =
+        V7Inode::decode_inode(&block_of(&drive, FIRST_INODE_BLOCK)[INODE_BYTES..]).addresses[0];
     assert_eq!(
         order.last(),
         Some(&home),
@@ -101,18 +102,18 @@ fn a_cylinder_gap_turns_each_cylinder_further() {
 
 #[test]
 fn an_inode_comes_back_from_its_64_bytes() {
-    let inode = Inode {
-        kind: Some(InodeKind::File),
+    let inode = V7Inode {
+        kind: Some(InodeKind::RegularFile),
         link_count: 3,
         size_bytes: 0x0123_4567,
         addresses: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0x00ab_cdef, 12, 0x00ff_ffff],
     };
     let mut bytes = [0xee; INODE_BYTES];
-    inode.encode(&mut bytes);
-    assert_eq!(Inode::decode(&bytes), inode);
+    inode.encode_inode(&mut bytes);
+    assert_eq!(V7Inode::decode_inode(&bytes), inode);
     assert_eq!(bytes[8..12], [0x67, 0x45, 0x23, 0x01]);
     assert_eq!(bytes[12 + 30..12 + 33], [0xef, 0xcd, 0xab]);
-    assert_eq!(Inode::decode(&[0; INODE_BYTES]).kind, None);
+    assert_eq!(V7Inode::decode_inode(&[0; INODE_BYTES]).kind, None);
 }
 
 #[test]
@@ -149,11 +150,14 @@ fn a_fresh_file_system_is_sound_and_has_its_parts() {
         ),
     ] {
         let drive = made(blocks, parameters);
-        let superblock = Superblock::decode(&block_of(&drive, SUPERBLOCK_BLOCK));
+        let superblock = V7Superblock::decode_superblock(&block_of(&drive, SUPERBLOCK_BLOCK));
         let first = superblock.first_data_block;
         assert_eq!(first, 2 + (blocks as u32 / 25).max(1));
-        assert!((1..=LISTED_FREE_BLOCKS_MAX).contains(&superblock.free_blocks.len()));
-        assert_eq!(superblock.free_inodes, [0; 0], "the kernel looks for them");
+        assert!((1..=LISTED_FREE_BLOCKS_MAX).contains(&superblock.free_block_cache.len()));
+        assert_eq!(
+            superblock.free_inode_cache, [0; 0],
+            "the kernel looks for them"
+        );
         assert_eq!(superblock.interleave_step, parameters.gap_blocks as u16 + 1);
         let found = V7Checker {
             read_block: &|block| block_of(&drive, block),
@@ -162,18 +166,18 @@ fn a_fresh_file_system_is_sound_and_has_its_parts() {
         }
         .check_all()
         .unwrap();
-        assert_eq!((found.directories, found.blocks), (1, 1));
-        assert_eq!(found.free_blocks, blocks as u32 - first - 1);
-        assert_eq!(Superblock::inode_position(ROOT_INODE), (2, INODE_BYTES));
+        assert_eq!((found.directory_count, found.used_block_count), (1, 1));
+        assert_eq!(found.free_block_count, blocks as u32 - first - 1);
+        assert_eq!(V7Superblock::inode_position(ROOT_INODE), (2, INODE_BYTES));
     }
 }
 
 /// A block that is both free and used, and a name too many.
 #[test]
 fn a_check_sees_what_is_wrong() {
-    let problems = |spoil: &dyn Fn(&mut Superblock, &mut Vec<u8>)| {
+    let problems = |spoil: &dyn Fn(&mut V7Superblock, &mut Vec<u8>)| {
         let mut drive = made(408, CONTIGUOUS);
-        let mut superblock = Superblock::decode(&block_of(&drive, SUPERBLOCK_BLOCK));
+        let mut superblock = V7Superblock::decode_superblock(&block_of(&drive, SUPERBLOCK_BLOCK));
         spoil(&mut superblock, &mut drive);
         let check = V7Checker {
             read_block: &|block| block_of(&drive, block),
@@ -182,13 +186,13 @@ fn a_check_sees_what_is_wrong() {
         };
         check.check_all().unwrap_err().join("; ")
     };
-    let twice = problems(&|superblock, _| superblock.free_blocks.push(18));
+    let twice = problems(&|superblock, _| superblock.free_block_cache.push(18));
     assert!(
         twice.contains("invalid or duplicate block 18 (used by a file: true)"),
         "{twice}"
     );
     let lost = problems(&|superblock, _| {
-        superblock.free_blocks.pop();
+        superblock.free_block_cache.pop();
     });
     assert!(lost.contains("389 of 390 blocks"), "{lost}");
     let named = problems(&|_, drive| {
@@ -201,10 +205,13 @@ fn a_check_sees_what_is_wrong() {
 #[test]
 fn names_are_cut_and_partitions_refused() {
     assert_eq!(&truncate_name("a-name-of-sixteen"), b"a-name-of-sixt");
-    assert_eq!(room_bytes(3 * 512, CONTIGUOUS), Err(MkfsError::TooSmall(3)));
+    assert_eq!(
+        file_capacity_bytes(3 * 512, CONTIGUOUS),
+        Err(V7MkfsError::PartitionTooSmall(3))
+    );
     let large = (1 << 24) + 1;
     assert_eq!(
-        room_bytes(large * 512, CONTIGUOUS),
-        Err(MkfsError::TooLarge(large))
+        file_capacity_bytes(large * 512, CONTIGUOUS),
+        Err(V7MkfsError::PartitionTooLarge(large))
     );
 }

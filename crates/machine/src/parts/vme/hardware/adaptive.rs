@@ -16,12 +16,12 @@ mod choice;
 mod rehearsal;
 mod script;
 
-use super::policy::Policy;
+use super::policy::CachePolicy;
 use choice::{CommandKind, PolicyChoice};
 use diskperf_device::{Request, RequestId};
 use diskperf_sim::Time;
 pub(super) use rehearsal::Rehearsal;
-use script::{RecordedCommand, Script};
+use script::{RecordedCommand, RehearsalScript};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -38,12 +38,12 @@ const COMMANDS_BETWEEN_REHEARSALS: u64 = 32;
 /// Command history of one drive, with the cache policies chosen from it.
 #[derive(Debug, Default)]
 pub(super) struct CommandHistory {
-    reads: Sequences,
-    writes: Sequences,
+    read_sequences: AccessSequences,
+    write_sequences: AccessSequences,
     command_count: u64,
-    recorded: VecDeque<(HistoryCommand, RecordedCommand)>,
-    undecoded: Vec<HistoryCommand>,
-    choice: PolicyChoice,
+    recorded_commands: VecDeque<(HistoryCommand, RecordedCommand)>,
+    undecoded_commands: Vec<HistoryCommand>,
+    policy_choice: PolicyChoice,
     /// Number of events in the simulations of rehearsals.
     pub(super) rehearsed_events: u64,
 }
@@ -53,21 +53,21 @@ struct HistoryCommand {
     id: RequestId,
     kind: CommandKind,
     /// Length of the sequence that the command continues, in sectors; 0 if it begins one.
-    length: u64,
+    sector_count: u64,
 }
 
 impl HistoryCommand {
     /// Returns the cache policy for a command. At the start of a sequence, read-ahead is limited to
     /// twice the length of the sequence.
-    fn policy(self, choice: &PolicyChoice) -> Policy {
+    fn policy(self, choice: &PolicyChoice) -> CachePolicy {
         let policy = choice.policy(self.kind);
         // A sequence that has just begun may be over as soon.
-        let ahead_sectors = match self.length {
-            0 => policy.ahead_sectors,
-            length => policy.ahead_sectors.min(2 * length as u32),
+        let ahead_sectors = match self.sector_count {
+            0 => policy.read_ahead_sectors,
+            length => policy.read_ahead_sectors.min(2 * length as u32),
         };
-        Policy {
-            ahead_sectors,
+        CachePolicy {
+            read_ahead_sectors: ahead_sectors,
             ..policy
         }
     }
@@ -75,42 +75,42 @@ impl HistoryCommand {
 
 /// Sequences of accesses, each access of which began at the end of the previous one.
 #[derive(Clone, Debug, Default)]
-struct Sequences {
+struct AccessSequences {
     /// Remembered sequences, the least recently used first.
-    recent: Vec<Sequence>,
+    recent_sequences: Vec<AccessSequence>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Sequence {
-    number: u64,
-    end: u64,
+struct AccessSequence {
+    sequence_number: u64,
+    sequence_end: u64,
     /// Length of the sequence of accesses, in sectors, without its first access.
-    length: u64,
+    sector_count: u64,
 }
 
-impl Sequences {
+impl AccessSequences {
     /// Records an access. Returns the sequence that it continues or begins.
-    fn record_access(&mut self, number: u64, first: u64, end: u64) -> Sequence {
-        let is_continued = |sequence: &Sequence| sequence.end == first;
-        let sequence = match self.recent.iter().position(is_continued) {
+    fn record_access(&mut self, number: u64, first: u64, end: u64) -> AccessSequence {
+        let is_continued = |sequence: &AccessSequence| sequence.sequence_end == first;
+        let sequence = match self.recent_sequences.iter().position(is_continued) {
             Some(place) => {
-                let before = self.recent.remove(place);
-                Sequence {
-                    end,
-                    length: before.length + (end - first),
+                let before = self.recent_sequences.remove(place);
+                AccessSequence {
+                    sequence_end: end,
+                    sector_count: before.sector_count + (end - first),
                     ..before
                 }
             }
-            None => Sequence {
-                number,
-                end,
-                length: 0,
+            None => AccessSequence {
+                sequence_number: number,
+                sequence_end: end,
+                sector_count: 0,
             },
         };
-        if self.recent.len() == SEQUENCES_MAX {
-            self.recent.remove(0);
+        if self.recent_sequences.len() == SEQUENCES_MAX {
+            self.recent_sequences.remove(0);
         }
-        self.recent.push(sequence);
+        self.recent_sequences.push(sequence);
         sequence
     }
 }
@@ -129,23 +129,26 @@ impl CommandHistory {
             .command_count
             .is_multiple_of(COMMANDS_BETWEEN_REHEARSALS)
         {
-            self.rehearse(rehearsal);
+            self.rehearse_policies(rehearsal);
         }
         let end = request.end();
         let sequences = match request.is_write() {
-            true => &mut self.writes,
-            false => &mut self.reads,
+            true => &mut self.write_sequences,
+            false => &mut self.read_sequences,
         };
-        let Sequence { number, length, .. } =
-            sequences.record_access(self.command_count, request.sector, end);
+        let AccessSequence {
+            sequence_number: number,
+            sector_count: length,
+            ..
+        } = sequences.record_access(self.command_count, request.sector, end);
         let kind = match (request.is_write(), length > 0) {
-            (false, true) => CommandKind::Sequence(request.hint),
-            (false, false) => CommandKind::Other(request.hint),
-            (true, true) => CommandKind::WriteSequence,
-            (true, false) => CommandKind::WriteOther,
+            (false, true) => CommandKind::SequentialRead(request.hint),
+            (false, false) => CommandKind::OtherRead(request.hint),
+            (true, true) => CommandKind::SequentialWrite,
+            (true, false) => CommandKind::OtherWrite,
         };
-        if self.recorded.len() == HISTORY_COMMANDS_MAX {
-            self.recorded.pop_front();
+        if self.recorded_commands.len() == HISTORY_COMMANDS_MAX {
+            self.recorded_commands.pop_front();
         }
         let recorded = RecordedCommand {
             request: Request {
@@ -160,9 +163,13 @@ impl CommandHistory {
             arrived_at: now,
             ended_at: None,
         };
-        let command = HistoryCommand { id, kind, length };
-        self.recorded.push_back((command, recorded));
-        self.undecoded.push(command);
+        let command = HistoryCommand {
+            id,
+            kind,
+            sector_count: length,
+        };
+        self.recorded_commands.push_back((command, recorded));
+        self.undecoded_commands.push(command);
     }
 
     /// Returns the policy for an arrived command, and removes the command from the undecoded ones.
@@ -170,34 +177,39 @@ impl CommandHistory {
     /// # Panics
     ///
     /// If the command has not arrived.
-    pub(super) fn policy(&mut self, id: RequestId) -> Policy {
-        let mut undecoded = self.undecoded.iter();
+    pub(super) fn policy(&mut self, id: RequestId) -> CachePolicy {
+        let mut undecoded = self.undecoded_commands.iter();
         let place = undecoded.position(|command| command.id == id);
         let place = place.expect("a command comes before it is decoded");
-        self.undecoded.remove(place).policy(&self.choice)
+        self.undecoded_commands
+            .remove(place)
+            .policy(&self.policy_choice)
     }
 
     /// Records the end of a command in the drive's history.
     pub(super) fn record_end(&mut self, now: Time, id: RequestId) {
-        let mut last = self.recorded.iter_mut().rev();
+        let mut last = self.recorded_commands.iter_mut().rev();
         if let Some((_, recorded)) = last.find(|(command, _)| command.id == id) {
             recorded.ended_at = Some(now);
         }
     }
 
-    fn rehearse(&mut self, rehearsal: &Rehearsal<'_>) {
-        let warmup_count = WARMUP_COMMANDS.min(self.recorded.len() / 4);
-        let script = Rc::new(Script::new(
-            self.recorded.iter().map(|(_, recorded)| recorded),
+    fn rehearse_policies(&mut self, rehearsal: &Rehearsal<'_>) {
+        let warmup_count = WARMUP_COMMANDS.min(self.recorded_commands.len() / 4);
+        let script = Rc::new(RehearsalScript::new(
+            self.recorded_commands.iter().map(|(_, recorded)| recorded),
             warmup_count,
         ));
-        let command: Vec<HistoryCommand> =
-            self.recorded.iter().map(|(command, _)| *command).collect();
+        let command: Vec<HistoryCommand> = self
+            .recorded_commands
+            .iter()
+            .map(|(command, _)| *command)
+            .collect();
         let kinds: Vec<CommandKind> = command.iter().map(|command| command.kind).collect();
-        self.choice.improve(&kinds, |choice| {
+        self.policy_choice.improve_policies(&kinds, |choice| {
             let policies = command.iter().map(|command| command.policy(choice));
-            rehearsal.measure(&script, policies.collect())
+            rehearsal.measure_policies(&script, policies.collect())
         });
-        self.rehearsed_events += rehearsal.events.get();
+        self.rehearsed_events += rehearsal.event_count.get();
     }
 }

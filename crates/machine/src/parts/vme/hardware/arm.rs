@@ -5,7 +5,7 @@ use super::stream::{ReadStream, read_ahead_limit};
 use super::{StreamOrigin, Vme, VmeCommand, VmeEvent};
 use crate::hardware::marking::{mark_arm_move, mark_media_transfer, rotational_wait_stage};
 use crate::hardware::mechanism::ArmMove;
-use crate::hardware::{Parts, Surroundings};
+use crate::hardware::{HardwareParts, SimulationContext};
 use diskperf_device::moment;
 use diskperf_sim::Time;
 use diskperf_timeline::{Deadline, Stage};
@@ -14,82 +14,81 @@ use std::collections::VecDeque;
 /// State of one drive on the controller.
 #[derive(Default)]
 pub(super) struct VmeDriveState {
-    /// Decoded commands that wait for the arm of the drive.
-    pub(super) waiting: VecDeque<VmeCommand>,
-    pub(super) arm: Option<ArmState>,
+    pub(super) waiting_commands: VecDeque<VmeCommand>,
+    pub(super) arm_state: Option<ArmState>,
     /// Generation of the arm's current work. Events of earlier work carry another generation and
     /// are ignored.
-    pub(super) generation: u32,
+    pub(super) arm_generation: u32,
     /// Sector at which the last read stream of a sequence ended. None if the arm has moved since.
     pub(super) last_stream_end: Option<u64>,
     /// Range of sectors of the last read stream that stays in the cache only until the next stream.
-    unsaved_range: Option<(u64, u64)>,
+    uncached_range: Option<(u64, u64)>,
     /// End of the last read of the drive, as a sector number.
     pub(super) sequence_end: u64,
     /// Whether the last read of the drive began at the end of the read before it.
-    pub(super) in_sequence: bool,
+    pub(super) is_in_sequence: bool,
     /// Command history for an adaptive controller.
-    pub(super) history: CommandHistory,
+    pub(super) command_history: CommandHistory,
 }
 
 /// Current work of a drive's arm.
 pub(super) enum ArmState {
     /// Arm that reads a stream of sectors.
-    Read(ReadStream),
+    Reading(ReadStream),
     /// Arm that is at or on its way to the start of a write, until enough data to write have been
     /// fetched.
-    Seek(VmeCommand),
+    Seeking(VmeCommand),
     /// Arm that writes the data of a command.
-    Write(VmeCommand),
+    Writing(VmeCommand),
 }
 
 impl Vme {
     /// Reports whether read-ahead for a command gives way to a waiting write.
     pub(super) fn yields_to_write(&self, drive_index: usize, command: &VmeCommand) -> bool {
-        let mut waiting = self.units[drive_index].waiting.iter();
-        !command.policy.holds_arm() && waiting.any(|command| command.write)
+        let mut waiting = self.drive_states[drive_index].waiting_commands.iter();
+        !command.cache_policy.holds_arm() && waiting.any(|command| command.is_write)
     }
 
     /// Ends read-ahead in favour of a waiting write, as soon as no command needs the stream.
     pub(super) fn schedule_read_ahead_end(
         &mut self,
-        context: &Surroundings<'_>,
+        context: &SimulationContext<'_>,
         drive_index: usize,
     ) {
-        let unit = &self.units[drive_index];
-        let Some(ArmState::Read(stream)) = &unit.arm else {
+        let unit = &self.drive_states[drive_index];
+        let Some(ArmState::Reading(stream)) = &unit.arm_state else {
             return;
         };
         if !stream.holds_arm {
-            let at = stream.needed_until.max(context.now());
-            let event = VmeEvent::EndReadAhead(drive_index as u8, unit.generation);
-            self.id.schedule(context, at, event);
+            let at = stream.needed_until_time.max(context.now());
+            let event = VmeEvent::ReadAheadEnd(drive_index as u8, unit.arm_generation);
+            self.id.schedule_event(context, at, event);
         }
     }
 
     pub(super) fn handle_end_read_ahead(
         &mut self,
-        context: &Surroundings<'_>,
-        parts: &mut Parts<'_>,
+        context: &SimulationContext<'_>,
+        parts: &mut HardwareParts<'_>,
         drive_index: usize,
         generation: u32,
     ) {
         let now = context.now();
-        if self.units[drive_index].generation != generation {
+        if self.drive_states[drive_index].arm_generation != generation {
             return;
         }
         self.cache_passed_sectors(drive_index, now);
-        let Some(ArmState::Read(stream)) = &self.units[drive_index].arm else {
+        let Some(ArmState::Reading(stream)) = &self.drive_states[drive_index].arm_state else {
             return;
         };
-        if stream.needed_until > now {
+        if stream.needed_until_time > now {
             self.schedule_read_ahead_end(context, drive_index);
             return;
         }
-        if now >= stream.ends_at() {
+        if now >= stream.stream_end() {
             return;
         }
-        parts.drives[self.drives.mechanism_at(drive_index)].cut_short(now);
+        parts.drives[self.drives.mechanism_id_at(drive_index)].truncate_last_transfer(now);
         self.end_stream(drive_index);
         self.start_arm(context, parts, drive_index);
     }
@@ -97,12 +96,12 @@ impl Vme {
     /// Frees the arm at the end of a stream. Its sectors are kept until the next stream, or longer.
     fn end_stream(&mut self, drive_index: usize) {
         self.next_generation(drive_index);
-        let unit = &mut self.units[drive_index];
-        if let Some(ArmState::Read(stream)) = unit.arm.take() {
-            let cached_count = &stream.sectors[..stream.cached_count];
+        let unit = &mut self.drive_states[drive_index];
+        if let Some(ArmState::Reading(stream)) = unit.arm_state.take() {
+            let cached_count = &stream.sector_end_times[..stream.cached_count];
             let last = cached_count.last().map(|(sector, _)| sector + 1);
-            unit.last_stream_end = last.filter(|_| !stream.whole_track);
-            if let (Some((_, end)), Some(last)) = (&mut unit.unsaved_range, last) {
+            unit.last_stream_end = last.filter(|_| !stream.is_full_track);
+            if let (Some((_, end)), Some(last)) = (&mut unit.uncached_range, last) {
                 *end = last.max(*end);
             }
         }
@@ -110,29 +109,29 @@ impl Vme {
 
     pub(super) fn handle_arm_done(
         &mut self,
-        context: &Surroundings<'_>,
-        parts: &mut Parts<'_>,
+        context: &SimulationContext<'_>,
+        parts: &mut HardwareParts<'_>,
         drive_index: usize,
         generation: u32,
     ) {
-        if self.units[drive_index].generation != generation {
+        if self.drive_states[drive_index].arm_generation != generation {
             return;
         }
         self.cache_passed_sectors(drive_index, context.now());
-        match self.units[drive_index].arm {
-            Some(ArmState::Read(_)) => {
+        match self.drive_states[drive_index].arm_state {
+            Some(ArmState::Reading(_)) => {
                 self.end_stream(drive_index);
                 self.start_arm(context, parts, drive_index);
                 if self.config.caching.is_track_cache() {
                     self.read_next_track(context, parts, drive_index);
                 }
             }
-            Some(ArmState::Seek(command)) => {
+            Some(ArmState::Seeking(command)) => {
                 self.start_writing(context, parts, drive_index, command)
             }
-            Some(ArmState::Write(command)) => {
+            Some(ArmState::Writing(command)) => {
                 self.next_generation(drive_index);
-                self.units[drive_index].arm = None;
+                self.drive_states[drive_index].arm_state = None;
                 self.schedule_finish(context, &command);
                 self.start_arm(context, parts, drive_index);
             }
@@ -143,18 +142,18 @@ impl Vme {
     /// Starts the next command of the arm, if the arm is free.
     pub(super) fn start_arm(
         &mut self,
-        context: &Surroundings<'_>,
-        parts: &mut Parts<'_>,
+        context: &SimulationContext<'_>,
+        parts: &mut HardwareParts<'_>,
         drive_index: usize,
     ) {
-        while self.units[drive_index].arm.is_none() {
+        while self.drive_states[drive_index].arm_state.is_none() {
             let Some(mut command) = self.next_command(parts, drive_index) else {
                 return;
             };
-            let request = &mut parts.requests[command.id];
-            let now = moment(context.now()).max(request.spans.marked());
+            let request = &mut parts.submitted_requests[command.id];
+            let now = moment(context.now()).max(request.spans.marked_until());
             request.book_stage(Stage::ControllerQueue, now);
-            if command.write {
+            if command.is_write {
                 self.start_write(context, parts, drive_index, command);
                 continue;
             }
@@ -175,7 +174,7 @@ impl Vme {
                 let limit = match self.yields_to_write(drive_index, &command) {
                     true => command.end_sector,
                     false => {
-                        let drive = &parts.drives[self.drives.mechanism_at(drive_index)];
+                        let drive = &parts.drives[self.drives.mechanism_id_at(drive_index)];
                         read_ahead_limit(drive.geometry(), &command)
                     }
                 };
@@ -195,150 +194,154 @@ impl Vme {
 
     /// Takes the next waiting command: the first one, or with a sorting policy the nearest of the
     /// same direction (read or write), upwards from the arm.
-    fn next_command(&mut self, parts: &Parts<'_>, drive_index: usize) -> Option<VmeCommand> {
-        let unit = &mut self.units[drive_index];
-        let first = unit.waiting.front()?;
-        if unit.waiting.len() > 1 {
-            let class = parts.requests[first.id].hint;
-            self.statistics[class as usize].choices += 1;
+    fn next_command(
+        &mut self,
+        parts: &HardwareParts<'_>,
+        drive_index: usize,
+    ) -> Option<VmeCommand> {
+        let unit = &mut self.drive_states[drive_index];
+        let first = unit.waiting_commands.front()?;
+        if unit.waiting_commands.len() > 1 {
+            let class = parts.submitted_requests[first.id].hint;
+            self.statistics[class as usize].policy_choice_count += 1;
         }
-        let sorts = match first.write {
-            true => first.policy.sort_writes,
-            false => first.policy.sort_reads,
+        let sorts = match first.is_write {
+            true => first.cache_policy.sorts_writes,
+            false => first.cache_policy.sorts_reads,
         };
         if !sorts {
-            return unit.waiting.pop_front();
+            return unit.waiting_commands.pop_front();
         }
-        let drive = &parts.drives[self.drives.mechanism_at(drive_index)];
+        let drive = &parts.drives[self.drives.mechanism_id_at(drive_index)];
         let here = drive.cylinder();
         let cylinders = drive.geometry().cylinders();
-        let write = first.write;
+        let write = first.is_write;
         let way = |command: &VmeCommand| {
-            let cylinder = drive.geometry().locate(command.next_sector).cylinder;
+            let cylinder = drive.geometry().locate_sector(command.next_sector).cylinder;
             (cylinder + cylinders - here) % cylinders
         };
         let (best, _) = unit
-            .waiting
+            .waiting_commands
             .iter()
             .enumerate()
-            .filter(|(_, command)| command.write == write)
+            .filter(|(_, command)| command.is_write == write)
             .min_by_key(|(_, command)| way(command))?;
-        unit.waiting.remove(best)
+        unit.waiting_commands.remove(best)
     }
 
     /// Starts to read consecutive sectors, for a command or as read-ahead.
     pub(super) fn start_stream(
         &mut self,
-        context: &Surroundings<'_>,
-        parts: &mut Parts<'_>,
+        context: &SimulationContext<'_>,
+        parts: &mut HardwareParts<'_>,
         drive_index: usize,
         first: u64,
         count: u32,
         command: &VmeCommand,
     ) {
         let now = context.now();
-        let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
-        let ready_since = drive.last_transfer();
-        let passage = drive.transfer(now, first, count, false);
+        let drive = &mut parts.drives[self.drives.mechanism_id_at(drive_index)];
+        let ready_since = drive.last_transfer_end();
+        let passage = drive.transfer_sectors(now, first, count, false);
         let passes = drive.sector_end_times();
         let period = drive.spindle().revolution_time();
         // What is read ahead is nobody's way.
         if command.next_sector == first && command.next_sector < command.end_sector {
-            let starts_at = now + passage.to_first_sector();
+            let starts_at = now + passage.time_to_first_sector();
             mark_positioning(
                 parts,
                 command,
-                (now, passage.to_track),
+                (now, passage.move_to_track),
                 (ready_since, starts_at, period),
             );
         }
         let sectors: Vec<(u64, Time)> = (first..).zip(passes).collect();
         let stream = ReadStream {
-            sectors,
+            sector_end_times: sectors,
             cached_count: 0,
-            whole_track: false,
-            is_cached: command.policy.search,
-            needed_until: now,
-            holds_arm: command.policy.holds_arm(),
+            is_full_track: false,
+            is_cached: command.cache_policy.searches_cache,
+            needed_until_time: now,
+            holds_arm: command.cache_policy.holds_arm(),
         };
-        let ends_at = stream.ends_at();
-        let goes_on = self.units[drive_index].last_stream_end == Some(first);
+        let ends_at = stream.stream_end();
+        let goes_on = self.drive_states[drive_index].last_stream_end == Some(first);
         if !goes_on {
             self.evict_unsaved(drive_index);
         }
-        let unit = &mut self.units[drive_index];
-        if !command.policy.save_reads && unit.unsaved_range.is_none() {
-            unit.unsaved_range = Some((first, first));
+        let unit = &mut self.drive_states[drive_index];
+        if !command.cache_policy.caches_reads && unit.uncached_range.is_none() {
+            unit.uncached_range = Some((first, first));
         }
         unit.last_stream_end = None;
-        self.set_arm(context, drive_index, ArmState::Read(stream), ends_at);
+        self.set_arm_state(context, drive_index, ArmState::Reading(stream), ends_at);
     }
 
     /// Removes the sectors of earlier read streams from the cache, if their policy was not to keep
     /// read sectors.
     fn evict_unsaved(&mut self, drive_index: usize) {
-        let unit = &mut self.units[drive_index];
-        if let Some((first, end)) = unit.unsaved_range.take() {
-            self.cache.remove(drive_index, first, end);
+        let unit = &mut self.drive_states[drive_index];
+        if let Some((first, end)) = unit.uncached_range.take() {
+            self.cache.remove_extent(drive_index, first, end);
         }
     }
 
     /// Starts to read a whole track, for a command or as read-ahead.
     pub(super) fn start_track(
         &mut self,
-        context: &Surroundings<'_>,
-        parts: &mut Parts<'_>,
+        context: &SimulationContext<'_>,
+        parts: &mut HardwareParts<'_>,
         drive_index: usize,
         sector: u64,
         command: Option<&VmeCommand>,
     ) {
         let now = context.now();
-        let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
-        let ready_since = drive.last_transfer();
+        let drive = &mut parts.drives[self.drives.mechanism_id_at(drive_index)];
+        let ready_since = drive.last_transfer_end();
         let period = drive.spindle().revolution_time();
         let read = drive.read_track(now, sector);
         if let Some(command) = command {
             mark_positioning(
                 parts,
                 command,
-                (now, read.to_track),
-                (ready_since, read.starts_at, period),
+                (now, read.move_to_track),
+                (ready_since, read.read_start, period),
             );
         }
         let stream = ReadStream {
-            sectors: read.sectors,
+            sector_end_times: read.sector_end_times,
             cached_count: 0,
-            whole_track: true,
+            is_full_track: true,
             is_cached: true,
-            needed_until: now,
+            needed_until_time: now,
             // A track is read to its end.
             holds_arm: true,
         };
-        let ends_at = stream.ends_at();
-        self.units[drive_index].last_stream_end = None;
-        self.set_arm(context, drive_index, ArmState::Read(stream), ends_at);
+        let ends_at = stream.stream_end();
+        self.drive_states[drive_index].last_stream_end = None;
+        self.set_arm_state(context, drive_index, ArmState::Reading(stream), ends_at);
     }
 
     fn start_write(
         &mut self,
-        context: &Surroundings<'_>,
-        parts: &mut Parts<'_>,
+        context: &SimulationContext<'_>,
+        parts: &mut HardwareParts<'_>,
         drive_index: usize,
         command: VmeCommand,
     ) {
         let now = context.now();
-        self.units[drive_index].last_stream_end = None;
+        self.drive_states[drive_index].last_stream_end = None;
         if !self.config.caching.is_track_cache() {
             // Nothing that is kept may be older than what is on the drive.
-            if !command.policy.save_writes {
+            if !command.cache_policy.caches_writes {
                 self.cache
-                    .remove(drive_index, command.next_sector, command.end_sector);
+                    .remove_extent(drive_index, command.next_sector, command.end_sector);
             }
         }
-        let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
-        let target = drive.geometry().locate(command.next_sector);
+        let drive = &mut parts.drives[self.drives.mechanism_id_at(drive_index)];
+        let target = drive.geometry().locate_sector(command.next_sector);
         let before_last = (command.end_sector - command.next_sector - 1) as u32;
-        let media = drive.slots_time(target.cylinder, before_last);
+        let media = drive.time_of_slots(target.cylinder, before_last);
         // The medium does not wait for memory: writing begins when the last
         // sector will be there in time.
         let in_time = Time(command.data_ready_at.0.saturating_sub(media.0));
@@ -347,56 +350,56 @@ impl Vme {
             self.start_writing(context, parts, drive_index, command);
             return;
         }
-        let arm = drive.seek(target.cylinder, true);
-        let starts_at = (now + arm.total()).max(start_allowed_at);
-        let transfer = &mut parts.requests[command.id];
+        let arm = drive.seek_to_cylinder(target.cylinder, true);
+        let starts_at = (now + arm.total_time()).max(start_allowed_at);
+        let transfer = &mut parts.submitted_requests[command.id];
         mark_arm_move(transfer, now, arm);
         transfer.book_stage(Stage::BusTransfer, moment(starts_at));
-        self.set_arm(context, drive_index, ArmState::Seek(command), starts_at);
+        self.set_arm_state(context, drive_index, ArmState::Seeking(command), starts_at);
     }
 
     fn start_writing(
         &mut self,
-        context: &Surroundings<'_>,
-        parts: &mut Parts<'_>,
+        context: &SimulationContext<'_>,
+        parts: &mut HardwareParts<'_>,
         drive_index: usize,
         mut command: VmeCommand,
     ) {
         let now = context.now();
-        let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
-        let ready_since = drive.last_transfer();
+        let drive = &mut parts.drives[self.drives.mechanism_id_at(drive_index)];
+        let ready_since = drive.last_transfer_end();
         let period = drive.spindle().revolution_time();
         let count = (command.end_sector - command.next_sector) as u32;
-        let passage = drive.transfer(now, command.next_sector, count, true);
-        let starts_at = now + passage.to_first_sector();
-        let ends_at = now + passage.total();
+        let passage = drive.transfer_sectors(now, command.next_sector, count, true);
+        let starts_at = now + passage.time_to_first_sector();
+        let ends_at = now + passage.total_time();
         mark_positioning(
             parts,
             &command,
-            (now, passage.to_track),
+            (now, passage.move_to_track),
             (ready_since, starts_at, period),
         );
-        let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
-        mark_media_transfer(&mut parts.requests[command.id], drive, ends_at);
+        let drive = &mut parts.drives[self.drives.mechanism_id_at(drive_index)];
+        mark_media_transfer(&mut parts.submitted_requests[command.id], drive, ends_at);
         assert!(
             command.data_ready_at <= ends_at,
             "what is written has been fetched before"
         );
         command.data_ready_at = ends_at;
-        self.set_arm(context, drive_index, ArmState::Write(command), ends_at);
+        self.set_arm_state(context, drive_index, ArmState::Writing(command), ends_at);
     }
 }
 
 fn mark_positioning(
-    parts: &mut Parts<'_>,
+    parts: &mut HardwareParts<'_>,
     command: &VmeCommand,
     (now, arm): (Time, ArmMove),
     (ready_since, starts_at, period): (Option<Time>, Time, Time),
 ) {
-    let transfer = &mut parts.requests[command.id];
+    let transfer = &mut parts.submitted_requests[command.id];
     // What the cache held of it may still be on the bus.
-    if Time(transfer.spans.marked().0) > now {
-        let marked = transfer.spans.marked();
+    if Time(transfer.spans.marked_until().0) > now {
+        let marked = transfer.spans.marked_until();
         transfer.book_stage(Stage::RotationalLatency, moment(starts_at).max(marked));
         return;
     }

@@ -5,15 +5,15 @@ use super::*;
 const THREADS: &str = "dpio-4711";
 
 fn block(line: &str) -> BlockEvent {
-    match parse(line.as_bytes(), THREADS) {
-        Ok(Some(Line::Block(event))) => event,
+    match parse_line(line.as_bytes(), THREADS) {
+        Ok(Some(TraceLine::BlockLayerEvent(event))) => event,
         other => panic!("{line}: {other:?}"),
     }
 }
 
-fn switched(line: &str) -> Vec<Switch> {
-    match parse(line.as_bytes(), THREADS) {
-        Ok(Some(Line::Switches(all))) => all.into_iter().flatten().collect(),
+fn switched(line: &str) -> Vec<ThreadSwitch> {
+    match parse_line(line.as_bytes(), THREADS) {
+        Ok(Some(TraceLine::ThreadSwitches(all))) => all.into_iter().flatten().collect(),
         other => panic!("{line}: {other:?}"),
     }
 }
@@ -23,25 +23,25 @@ fn events_of_devices_are_read_whoever_is_running() {
     // Linux 6.18; a name with blanks, and one with all sixteen columns' worth.
     let queued = "              dd-22659   [001] ..... 69938.039176: block_bio_queue: 254,0 RS 319348736 + 2048 [dd]";
     let expected = BlockEvent {
-        at: Nanoseconds(69_938_039_176_000),
-        step: BioStep::Queued,
+        time: Nanoseconds(69_938_039_176_000),
+        step: BioStep::BioQueued,
         device: DeviceNumber {
             major: 254,
             minor: 0,
         },
         operation: Operation::Read,
         sector: 319_348_736,
-        sectors: 2048,
+        sector_count: 2048,
     };
     assert_eq!(block(queued), expected);
     let issued = "    kworker/1:0H-28710   [001] ..... 69938.040599: block_rq_issue: 254,0 RS 8192 () 319350768 + 16 be,0,4 [kworker/1:0H]";
     assert_eq!(
         block(issued),
         BlockEvent {
-            at: Nanoseconds(69_938_040_599_000),
-            step: BioStep::Issued,
+            time: Nanoseconds(69_938_040_599_000),
+            step: BioStep::RequestIssued,
             sector: 319_350_768,
-            sectors: 16,
+            sector_count: 16,
             ..expected
         }
     );
@@ -50,11 +50,11 @@ fn events_of_devices_are_read_whoever_is_running() {
     assert_eq!(
         block(older),
         BlockEvent {
-            at: Nanoseconds(69_938_041_876_000),
-            step: BioStep::Completed,
+            time: Nanoseconds(69_938_041_876_000),
+            step: BioStep::RequestCompleted,
             operation: Operation::ReadAhead,
             sector: 319_350_784,
-            sectors: 2032,
+            sector_count: 2032,
             ..expected
         }
     );
@@ -62,7 +62,7 @@ fn events_of_devices_are_read_whoever_is_running() {
     let requeued = block(requeued);
     assert_eq!(
         (requeued.step, requeued.operation),
-        (BioStep::Requeued, Operation::Write)
+        (BioStep::RequestRequeued, Operation::Write)
     );
 }
 
@@ -71,7 +71,7 @@ fn what_moves_no_data_is_nowhere() {
     let line = "           cargo-21478   [001] ..s.. 69938.052138: block_rq_complete: 254,0 FF () 18446744073709551615 + 0 none,0,0 [0]";
     let event = block(line);
     assert_eq!(
-        (event.operation, event.sector, event.sectors),
+        (event.operation, event.sector, event.sector_count),
         (Operation::Flush, 0, 0)
     );
 }
@@ -100,20 +100,27 @@ fn letters_stand_for_operations() {
 fn our_threads_are_followed_and_no_others() {
     let gone = "       dpio-4711-4713    [001] d..2. 5.000381: sched_switch: prev_comm=dpio-4711 prev_pid=4713 prev_prio=120 prev_state=D ==> next_comm=opt cgu.01 next_pid=22638 next_prio=120";
     let at = Nanoseconds(5_000_381_000);
-    let switch = |thread, to| Switch { at, thread, to };
-    assert_eq!(switched(gone), [switch(4713, Scheduled::Waiting)]);
+    let switch = |thread, to| ThreadSwitch {
+        switch_time: at,
+        thread_id: thread,
+        new_state: to,
+    };
+    assert_eq!(switched(gone), [switch(4713, SchedulingState::Waiting)]);
     let preempted = gone.replace("prev_state=D", "prev_state=R+");
-    assert_eq!(switched(&preempted), [switch(4713, Scheduled::Preempted)]);
+    assert_eq!(
+        switched(&preempted),
+        [switch(4713, SchedulingState::Preempted)]
+    );
     let both = gone.replace("opt cgu.01 next_pid=22638", "dpio-4711 next_pid=4714");
     assert_eq!(
         switched(&both),
         [
-            switch(4713, Scheduled::Waiting),
-            switch(4714, Scheduled::Running)
+            switch(4713, SchedulingState::Waiting),
+            switch(4714, SchedulingState::Running)
         ]
     );
     let woken = "      opt cgu.01-22638   [001] d.s2. 5.000381: sched_waking: comm=dpio-4711 pid=4713 prio=120 target_cpu=001";
-    assert_eq!(switched(woken), [switch(4713, Scheduled::Woken)]);
+    assert_eq!(switched(woken), [switch(4713, SchedulingState::Woken)]);
     assert_eq!(switched(&woken.replace("dpio-4711", "dpio-47")), []);
 }
 
@@ -121,25 +128,25 @@ fn our_threads_are_followed_and_no_others() {
 fn charges_are_of_our_threads() {
     let line = "       dpio-4711-4713    [001] d..2. 7021.519545: sched_stat_runtime: comm=dpio-4711 pid=4713 runtime=6580 [ns]";
     let expected = CpuCharge {
-        at: Nanoseconds(7_021_519_545_000),
-        thread: 4713,
-        charged: Nanoseconds(6580),
+        time: Nanoseconds(7_021_519_545_000),
+        thread_id: 4713,
+        cpu_time: Nanoseconds(6580),
     };
     // Linux 5.10 says the virtual time too.
     for line in [line.to_owned(), format!("{line} vruntime=17 [ns]")] {
-        let read = parse(line.as_bytes(), THREADS).unwrap();
-        assert_eq!(read, Some(Line::CpuCharge(expected)));
+        let read = parse_line(line.as_bytes(), THREADS).unwrap();
+        assert_eq!(read, Some(TraceLine::CpuCharge(expected)));
     }
-    assert_eq!(parse(line.as_bytes(), "dpio-47").unwrap(), None);
+    assert_eq!(parse_line(line.as_bytes(), "dpio-47").unwrap(), None);
 }
 
 #[test]
 fn remarks_are_passed_over_and_what_is_not_understood_is_an_error() {
     for remark in ["", "# tracer: nop", "#"] {
-        assert_eq!(parse(remark.as_bytes(), THREADS).unwrap(), None);
+        assert_eq!(parse_line(remark.as_bytes(), THREADS).unwrap(), None);
     }
     let other = "              dd-22659   [001] ..... 69938.039180: block_split: 254,0 RS 319348736 / 319350768 [dd]";
-    assert_eq!(parse(other.as_bytes(), THREADS).unwrap(), None);
+    assert_eq!(parse_line(other.as_bytes(), THREADS).unwrap(), None);
     for broken in [
         "CPU:0 [LOST 17 EVENTS]",
         "              dd-22659   [001] ..... 69938.039: block_bio_queue: 254,0 RS 319348736 + 2048 [dd]",
@@ -147,7 +154,9 @@ fn remarks_are_passed_over_and_what_is_not_understood_is_an_error() {
         "              dd-22659   [001] ..... 69938.039176: block_rq_issue: 254,0 RS 8192 () x + 16 [dd]",
         "short",
     ] {
-        let error = parse(broken.as_bytes(), THREADS).unwrap_err().to_string();
+        let error = parse_line(broken.as_bytes(), THREADS)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(broken), "{error}");
     }
 }

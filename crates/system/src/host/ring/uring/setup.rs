@@ -1,15 +1,15 @@
 //! Creation of an io_uring with the best features of the kernel.
 
 use super::super::EngineNote;
-use super::super::buffers::Buffers;
-use crate::{Call, EngineChoice, Error, RingOptions};
+use super::super::buffers::RingBuffers;
+use crate::{CallKind, EngineChoice, Error, RingOptions};
 use io_uring::IoUring;
 use rustix::io::Errno;
 use std::fmt;
 use std::io;
 
 /// Maximum number of requests in an io_uring.
-const ENTRIES_MAX: u32 = 32_768;
+const RING_ENTRIES_MAX: u32 = 32_768;
 
 /// Time that the kernel's submission thread polls an empty queue before it sleeps, in milliseconds.
 const SUBMISSION_THREAD_IDLE_MS: u32 = 10;
@@ -20,7 +20,7 @@ const DISABLED_SETTING_PATH: &str = "/proc/sys/kernel/io_uring_disabled";
 /// Reason why io_uring cannot be used.
 pub(in super::super) struct SetupRefusal {
     errno: Errno,
-    reason: RefusalReason,
+    refusal_reason: RefusalReason,
 }
 
 enum RefusalReason {
@@ -39,22 +39,22 @@ enum RefusalReason {
 impl SetupRefusal {
     pub(super) fn from_registration(error: &io::Error) -> Self {
         Self {
-            errno: errno(error),
-            reason: RefusalReason::FileRegistrationFailed,
+            errno: errno_of_io_error(error),
+            refusal_reason: RefusalReason::FileRegistrationFailed,
         }
     }
 
     pub(super) fn from_enter(errno: Errno) -> Self {
         Self {
             errno,
-            reason: RefusalReason::EnterFailed,
+            refusal_reason: RefusalReason::EnterFailed,
         }
     }
 
     /// Reports whether the system denies io_uring to this process entirely.
     pub(in super::super) fn is_system_wide(&self) -> bool {
         let is_forbidden = matches!(self.errno, Errno::NOSYS | Errno::PERM | Errno::ACCESS);
-        match self.reason {
+        match self.refusal_reason {
             RefusalReason::KernelTooOld => true,
             RefusalReason::DepthTooLarge(_) => false,
             RefusalReason::FileRegistrationFailed | RefusalReason::EnterFailed => is_forbidden,
@@ -63,16 +63,16 @@ impl SetupRefusal {
     }
 
     pub(in super::super) fn into_error(self) -> Error {
-        let what = match self.reason {
+        let what = match self.refusal_reason {
             RefusalReason::SetupFailed => "of a ring".to_owned(),
             RefusalReason::DepthTooLarge(depth) => {
-                format!("of depth {depth} (at most {ENTRIES_MAX})")
+                format!("of depth {depth} (at most {RING_ENTRIES_MAX})")
             }
             RefusalReason::KernelTooOld => "of a kernel before Linux 5.11".to_owned(),
             RefusalReason::FileRegistrationFailed => "of the files of a ring".to_owned(),
             RefusalReason::EnterFailed => "of requests of a ring".to_owned(),
         };
-        Error::failed(Call::Ring, what, self.errno)
+        Error::call_failed(CallKind::RingSetup, what, self.errno)
     }
 }
 
@@ -80,7 +80,7 @@ impl SetupRefusal {
 impl fmt::Display for SetupRefusal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let disabled = std::fs::read_to_string(DISABLED_SETTING_PATH).unwrap_or_default();
-        match (&self.reason, self.errno, disabled.trim()) {
+        match (&self.refusal_reason, self.errno, disabled.trim()) {
             (RefusalReason::KernelTooOld, ..) => {
                 out.write_str("this kernel's io_uring is older than Linux 5.11")
             }
@@ -88,7 +88,7 @@ impl fmt::Display for SetupRefusal {
                 write!(
                     out,
                     "{} is forbidden here, probably by a system-call filter ({})",
-                    match self.reason {
+                    match self.refusal_reason {
                         RefusalReason::FileRegistrationFailed => "io_uring_register",
                         _ => "io_uring_enter",
                     },
@@ -125,23 +125,23 @@ enum SetupFeatures {
     /// (Linux 6.6).
     CooperativeWithoutArray,
     /// Completions without interrupts of the thread (Linux 5.19).
-    Cooperative,
-    Plain,
+    CooperativeTaskrun,
+    NoOptionalFeatures,
 }
 
 const FEATURES_BEST_FIRST: [SetupFeatures; 3] = [
     SetupFeatures::CooperativeWithoutArray,
-    SetupFeatures::Cooperative,
-    SetupFeatures::Plain,
+    SetupFeatures::CooperativeTaskrun,
+    SetupFeatures::NoOptionalFeatures,
 ];
 
 /// Creates the ring with the best features that the kernel supports.
 pub(super) fn create_ring(options: &RingOptions) -> Result<IoUring, SetupRefusal> {
-    let depth = options.depth;
-    if depth > ENTRIES_MAX {
+    let depth = options.queue_depth;
+    if depth > RING_ENTRIES_MAX {
         return Err(SetupRefusal {
             errno: Errno::INVAL,
-            reason: RefusalReason::DepthTooLarge(depth),
+            refusal_reason: RefusalReason::DepthTooLarge(depth),
         });
     }
     let mut refused = Errno::INVAL;
@@ -150,11 +150,11 @@ pub(super) fn create_ring(options: &RingOptions) -> Result<IoUring, SetupRefusal
             Ok(ring) if !ring.params().is_feature_ext_arg() => {
                 return Err(SetupRefusal {
                     errno: Errno::NOSYS,
-                    reason: RefusalReason::KernelTooOld,
+                    refusal_reason: RefusalReason::KernelTooOld,
                 });
             }
             Ok(ring) => return Ok(ring),
-            Err(error) => refused = errno(&error),
+            Err(error) => refused = errno_of_io_error(&error),
         }
         if refused != Errno::INVAL {
             break;
@@ -162,7 +162,7 @@ pub(super) fn create_ring(options: &RingOptions) -> Result<IoUring, SetupRefusal
     }
     Err(SetupRefusal {
         errno: refused,
-        reason: RefusalReason::SetupFailed,
+        refusal_reason: RefusalReason::SetupFailed,
     })
 }
 
@@ -170,21 +170,21 @@ fn build_ring(options: &RingOptions, features: SetupFeatures) -> io::Result<IoUr
     let mut builder = IoUring::builder();
     // A child of this process has no part in it.
     builder.dontfork();
-    if options.poll {
+    if options.polls_completions {
         builder.setup_iopoll();
     }
-    let polls = options.engine == EngineChoice::SqPoll;
+    let polls = options.engine_choice == EngineChoice::SqPoll;
     if polls {
         builder.setup_sqpoll(SUBMISSION_THREAD_IDLE_MS);
     }
-    if !polls && !matches!(features, SetupFeatures::Plain) {
+    if !polls && !matches!(features, SetupFeatures::NoOptionalFeatures) {
         builder.setup_coop_taskrun().setup_taskrun_flag();
     }
     if matches!(features, SetupFeatures::CooperativeWithoutArray) {
         builder.setup_single_issuer().setup_submit_all();
         builder.setup_no_sqarray();
     }
-    builder.build(options.depth)
+    builder.build(options.queue_depth)
 }
 
 /// Registers each slot's buffer, so that the kernel need not look up its pages for each request.
@@ -197,9 +197,9 @@ fn build_ring(options: &RingOptions, features: SetupFeatures) -> io::Result<IoUr
 pub(super) fn register_buffers(
     ring: &IoUring,
     options: &RingOptions,
-    buffers: &Buffers,
+    buffers: &RingBuffers,
 ) -> Result<(), EngineNote> {
-    let slots: Vec<libc::iovec> = (0..options.depth)
+    let slots: Vec<libc::iovec> = (0..options.queue_depth)
         .map(|slot| libc::iovec {
             iov_base: buffers.buffer_address(slot).cast(),
             iov_len: options.buffer_bytes as usize,
@@ -208,13 +208,13 @@ pub(super) fn register_buffers(
     // SAFETY: the memory outlives what is under way in it; the kernel holds its pages.
     let registered = unsafe { ring.submitter().register_buffers(&slots) };
     registered.map_err(|error| EngineNote {
-        text: format!(
+        message: format!(
             "buffers are not registered with io_uring: {} (`ulimit -l` limits what is locked)",
             crate::Errno::from(error)
         ),
     })
 }
 
-fn errno(error: &io::Error) -> Errno {
+fn errno_of_io_error(error: &io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::IO)
 }

@@ -1,16 +1,16 @@
 //! Open descriptors of other processes, from /proc.
 
-use super::has_ended;
-use crate::host::mounts::unescaped_path;
+use super::has_process_ended;
+use crate::host::mounts::unescape_path;
 use rustix::fs::{FileType, Stat};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// File descriptor of a thread in another process.
-pub(super) struct Descriptor {
+pub(super) struct ProcessDescriptor {
     /// Link in /proc to the open file.
-    pub(super) link: PathBuf,
+    pub(super) link_path: PathBuf,
     info_path: PathBuf,
 }
 
@@ -18,40 +18,40 @@ pub(super) struct Descriptor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DescriptorKind {
     /// Ring of io_uring, with which files can be registered.
-    Ring,
+    IoUring,
     /// Socket, in which descriptors can wait for their receiver.
     Socket,
     /// Any other file, which keeps no other files open.
-    Other,
+    OtherFile,
 }
 
-impl Descriptor {
+impl ProcessDescriptor {
     /// Returns the descriptor of a thread by its name (a number in text form). `thread` is a
     /// directory of /proc/PID/task.
     pub(super) fn new(thread: &Path, name: OsString) -> Self {
         Self {
-            link: thread.join("fd").join(&name),
+            link_path: thread.join("fd").join(&name),
             info_path: thread.join("fdinfo").join(&name),
         }
     }
 
-    pub(super) fn kind(&self, status: &Stat) -> DescriptorKind {
+    pub(super) fn descriptor_kind(&self, status: &Stat) -> DescriptorKind {
         match FileType::from_raw_mode(status.st_mode) {
             FileType::Socket => DescriptorKind::Socket,
             // Only what has no type of its own is made by the kernel for itself.
-            FileType::Unknown => match std::fs::read_link(&self.link) {
-                Ok(name) if name == Path::new("anon_inode:[io_uring]") => DescriptorKind::Ring,
-                _ => DescriptorKind::Other,
+            FileType::Unknown => match std::fs::read_link(&self.link_path) {
+                Ok(name) if name == Path::new("anon_inode:[io_uring]") => DescriptorKind::IoUring,
+                _ => DescriptorKind::OtherFile,
             },
-            _ => DescriptorKind::Other,
+            _ => DescriptorKind::OtherFile,
         }
     }
 
     /// Reads the descriptor's file in fdinfo; `None` if the descriptor was closed meanwhile.
-    pub(super) fn info(&self) -> io::Result<Option<DescriptorInfo>> {
+    pub(super) fn read_info(&self) -> io::Result<Option<DescriptorInfo>> {
         match std::fs::read_to_string(&self.info_path) {
             Ok(text) => Ok(Some(DescriptorInfo(text))),
-            Err(error) if has_ended(&error) => Ok(None),
+            Err(error) if has_process_ended(&error) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -63,17 +63,18 @@ pub(super) struct DescriptorInfo(String);
 impl DescriptorInfo {
     /// Reports whether the open file may be written; true if its flags are unknown.
     pub(super) fn is_open_for_writing(&self) -> bool {
-        let flags = self.field("flags:");
+        let flags = self.info_field("flags:");
         let flags = flags.and_then(|flags| u32::from_str_radix(flags, 8).ok());
         flags.is_none_or(|flags| flags & libc::O_ACCMODE as u32 != libc::O_RDONLY as u32)
     }
 
     /// Reports whether descriptors wait in a socket for their receiver.
     pub(super) fn has_files_in_flight(&self) -> bool {
-        self.field("scm_fds:").is_some_and(|count| count != "0")
+        self.info_field("scm_fds:")
+            .is_some_and(|count| count != "0")
     }
 
-    fn field(&self, name: &str) -> Option<&str> {
+    fn info_field(&self, name: &str) -> Option<&str> {
         let mut lines = self.0.lines();
         lines
             .find_map(|line| line.strip_prefix(name))
@@ -84,16 +85,16 @@ impl DescriptorInfo {
 /// Files that are registered with an io_uring.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RegisteredFiles {
-    pub(super) paths: Vec<PathBuf>,
+    pub(super) file_paths: Vec<PathBuf>,
     /// Whether the list of registered files is complete. The kernel lists none for an io_uring in
     /// use.
-    pub(super) are_all_named: bool,
+    pub(super) has_all_paths: bool,
 }
 
 /// Parses `UserFiles:` with the number of slots, and the line of each slot in use: `    0:
 /// /tmp/some\040file`.
 pub(super) fn registered_files(info: &DescriptorInfo) -> RegisteredFiles {
-    let slots = info.field("UserFiles:");
+    let slots = info.info_field("UserFiles:");
     let slots = slots.and_then(|slots| slots.parse::<u64>().ok());
     let lines = info.0.lines();
     let after = lines
@@ -103,13 +104,13 @@ pub(super) fn registered_files(info: &DescriptorInfo) -> RegisteredFiles {
         .map_while(|line| {
             let (slot, path) = line.trim_start().split_once(": ")?;
             slot.parse::<u64>().ok()?;
-            Some(unescaped_path(path.as_bytes()))
+            Some(unescape_path(path.as_bytes()))
         })
         .collect();
     RegisteredFiles {
         // Kernels before 5.1 have no io_uring, and later ones tell the number.
-        are_all_named: slots == Some(0) || !paths.is_empty(),
-        paths,
+        has_all_paths: slots == Some(0) || !paths.is_empty(),
+        file_paths: paths,
     }
 }
 
@@ -158,8 +159,8 @@ mod tests {
         ] {
             let paths = paths.iter().map(PathBuf::from).collect();
             let expected = RegisteredFiles {
-                paths,
-                are_all_named,
+                file_paths: paths,
+                has_all_paths: are_all_named,
             };
             assert_eq!(registered_files(&info(text)), expected, "{text}");
         }

@@ -1,21 +1,21 @@
 //! Rehearsal of the last commands with other policies: a controller and a drive like the real ones
 //! execute the commands again in their own simulation.
 
-use super::super::{Caching, Policy, Vme, VmeConfig};
+use super::super::{CachePolicy, CachingScheme, Vme, VmeConfig};
 use super::choice::HalfTimes;
-use super::script::Script;
+use super::script::RehearsalScript;
 use crate::hardware::bare::BareController;
 use crate::hardware::bus::Bus;
 use crate::hardware::mechanism::Mechanism;
 use diskperf_device::{RequestId, Requests, moment};
-use diskperf_sim::{Streams, Time};
+use diskperf_sim::{RandomStreams, Time};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 struct RehearsalBench {
-    bare: BareController<Vme>,
-    script: Rc<Script>,
+    bare_controller: BareController<Vme>,
+    script: Rc<RehearsalScript>,
     requests: Vec<RequestId>,
     /// Number of conditions that each command still waits for.
     pending_conditions: RefCell<Vec<u8>>,
@@ -29,28 +29,35 @@ pub(in super::super) struct Rehearsal<'a> {
     pub(in super::super) config: &'a VmeConfig,
     pub(in super::super) drive: &'a Mechanism,
     pub(in super::super) bus: &'a Bus,
-    /// Number of events in the rehearsals' simulations so far.
-    pub(in super::super) events: Cell<u64>,
+    pub(in super::super) event_count: Cell<u64>,
     /// Times of the commands with policies that were already rehearsed. Searches often reach the
     /// same policies again.
-    pub(in super::super) measured: RefCell<BTreeMap<Vec<Policy>, HalfTimes>>,
+    pub(in super::super) measured_times: RefCell<BTreeMap<Vec<CachePolicy>, HalfTimes>>,
 }
 
 impl Rehearsal<'_> {
-    /// Returns the time of the commands with a policy for each.
-    pub(super) fn measure(&self, script: &Rc<Script>, policies: Vec<Policy>) -> HalfTimes {
-        if let Some(halves) = self.measured.borrow().get(&policies) {
+    pub(super) fn measure_policies(
+        &self,
+        script: &Rc<RehearsalScript>,
+        policies: Vec<CachePolicy>,
+    ) -> HalfTimes {
+        if let Some(halves) = self.measured_times.borrow().get(&policies) {
             return *halves;
         }
         let bench = self.build_bench(script, policies.clone());
-        let halves = bench.run();
-        self.events.set(self.events.get() + bench.bare.sim.events());
-        self.measured.borrow_mut().insert(policies, halves);
+        let halves = bench.run_script();
+        self.event_count
+            .set(self.event_count.get() + bench.bare_controller.sim.event_count());
+        self.measured_times.borrow_mut().insert(policies, halves);
         halves
     }
 
-    fn build_bench(&self, script: &Rc<Script>, policies: Vec<Policy>) -> Rc<RehearsalBench> {
-        let caching = Caching::Rehearsed {
+    fn build_bench(
+        &self,
+        script: &Rc<RehearsalScript>,
+        policies: Vec<CachePolicy>,
+    ) -> Rc<RehearsalBench> {
+        let caching = CachingScheme::RehearsedPolicies {
             capacity_sectors: self.config.caching.capacity_sectors(),
             policies,
         };
@@ -58,16 +65,16 @@ impl Rehearsal<'_> {
             caching,
             ..self.config.clone()
         };
-        let vme = |id, drives| Vme::new(id, config, drives, Streams::new(0));
-        let drives = vec![self.drive.idle_copy()];
+        let vme = |id, drives| Vme::new(id, config, drives, RandomStreams::new(0));
+        let drives = vec![self.drive.clone_idle()];
         let mut requests = Requests::default();
         let of_script = script.requests.iter().cloned();
         let ids = of_script.map(|request| requests.issue(request)).collect();
         Rc::new(RehearsalBench {
-            bare: BareController::new(drives, vme, self.bus.idle_copy(), requests),
+            bare_controller: BareController::new(drives, vme, self.bus.clone_idle(), requests),
             requests: ids,
             script: Rc::clone(script),
-            pending_conditions: RefCell::new(script.condition_counts.clone()),
+            pending_conditions: RefCell::new(script.trigger_counts.clone()),
             measured_from: Cell::new(Time::ZERO),
             half_time: Cell::new(Time::ZERO),
         })
@@ -75,38 +82,43 @@ impl Rehearsal<'_> {
 }
 
 impl RehearsalBench {
-    fn run(self: &Rc<Self>) -> HalfTimes {
-        self.bare.run(Rc::clone(self).run_host());
+    fn run_script(self: &Rc<Self>) -> HalfTimes {
+        self.bare_controller.run_script(Rc::clone(self).run_host());
         let half_time = self.half_time.get();
         [
             half_time - self.measured_from.get(),
-            self.bare.sim.now() - half_time,
+            self.bare_controller.sim.now() - half_time,
         ]
     }
 
     /// Submits the commands of the script in their order of dependence, and reaps their
     /// completions.
     async fn run_host(self: Rc<Self>) {
-        let free = |number: &usize| self.script.condition_counts[*number] == 0;
+        let free = |number: &usize| self.script.trigger_counts[*number] == 0;
         for number in (0..self.script.requests.len()).filter(free) {
             self.schedule_submission(number);
         }
         let mut ended_at = 0;
         while ended_at < self.script.requests.len() {
-            let done = self.bare.ask(|vme, _, _| vme.take_done());
+            let done = self
+                .bare_controller
+                .with_controller_parts(|vme, _, _| vme.take_completion());
             let Some(done) = done else {
-                self.bare.sim.wait("the controller").await;
+                self.bare_controller
+                    .sim
+                    .wait_for_wake_up("the controller")
+                    .await;
                 continue;
             };
             ended_at += 1;
-            let now = self.bare.sim.now();
+            let now = self.bare_controller.sim.now();
             if ended_at == self.script.warmup_count {
                 self.measured_from.set(now);
             }
             if ended_at == (self.script.warmup_count + self.script.requests.len()) / 2 {
                 self.half_time.set(now);
             }
-            self.count_down_conditions(&self.script.after_end[done.slot()]);
+            self.count_down_conditions(&self.script.triggered_by_completion[done.slot()]);
         }
     }
 
@@ -125,20 +137,25 @@ impl RehearsalBench {
     /// Schedules the submission of a command after its delay in the script.
     fn schedule_submission(self: &Rc<Self>, number: usize) {
         let bench = Rc::clone(self);
-        let at = self.bare.sim.now() + self.script.delays[number];
-        self.bare.sim.spawn(String::new(), true, async move {
-            bench.bare.sim.sleep_until(at).await;
-            bench.submit(number);
-            bench.count_down_conditions(&bench.script.after_arrival[number]);
-        });
+        let at = self.bare_controller.sim.now() + self.script.submission_delays[number];
+        self.bare_controller
+            .sim
+            .spawn(String::new(), true, async move {
+                bench.bare_controller.sim.sleep_until(at).await;
+                bench.submit_request(number);
+                bench.count_down_conditions(&bench.script.triggered_by_arrival[number]);
+            });
     }
 
-    fn submit(&self, number: usize) {
+    fn submit_request(&self, number: usize) {
         let id = self.requests[number];
-        self.bare.ask(|vme, context, parts| {
-            parts.requests[id].spans.issue(moment(context.now()));
-            vme.command(context, parts, id);
-        });
+        self.bare_controller
+            .with_controller_parts(|vme, context, parts| {
+                parts.submitted_requests[id]
+                    .spans
+                    .begin_at(moment(context.now()));
+                vme.accept_command(context, parts, id);
+            });
     }
 }
 
@@ -146,12 +163,12 @@ impl RehearsalBench {
 mod tests {
     use super::super::script::RecordedCommand;
     use super::*;
-    use crate::hardware::bench::drive;
+    use crate::hardware::bench::bench_drive;
     use diskperf_device::Request;
 
     /// Returns the commands of two sequential readers and one random reader, recorded during a
     /// rehearsal.
-    fn record_commands(rehearsal: &Rehearsal<'_>, policy: Policy) -> Vec<RecordedCommand> {
+    fn record_commands(rehearsal: &Rehearsal<'_>, policy: CachePolicy) -> Vec<RecordedCommand> {
         let starts = [0_u64, 4000, 7000];
         let of = |number: u64| RecordedCommand {
             request: Request {
@@ -165,15 +182,15 @@ mod tests {
             ended_at: Some(Time::from_millis(30 * number + 20)),
         };
         let first: Vec<RecordedCommand> = (0..90).map(of).collect();
-        let script = Rc::new(Script::new(first.iter(), 0));
+        let script = Rc::new(RehearsalScript::new(first.iter(), 0));
         let bench = rehearsal.build_bench(&script, vec![policy; 90]);
-        bench.run();
-        let hardware = bench.bare.hardware.borrow();
+        bench.run_script();
+        let hardware = bench.bare_controller.hardware.borrow();
         let came = bench.requests.iter().zip(first).map(|(id, one)| {
-            let spans = &hardware.requests[*id].spans;
+            let spans = &hardware.submitted_requests[*id].spans;
             RecordedCommand {
-                arrived_at: Time(spans.issued().0),
-                ended_at: Some(Time(spans.marked().0)),
+                arrived_at: Time(spans.issued_at().0),
+                ended_at: Some(Time(spans.marked_until().0)),
                 ..one
             }
         });
@@ -182,7 +199,6 @@ mod tests {
         came
     }
 
-    /// A rehearsal with the recorded policy takes the recorded time.
     #[test]
     fn a_rehearsal_of_recorded_commands_takes_the_recorded_time() {
         let config = VmeConfig {
@@ -192,18 +208,18 @@ mod tests {
         };
         let rehearsal = Rehearsal {
             config: &config,
-            drive: &drive(0),
+            drive: &bench_drive(0),
             bus: &Bus::new(1_000_000_000, 0.0),
-            events: Cell::new(0),
-            measured: RefCell::default(),
+            event_count: Cell::new(0),
+            measured_times: RefCell::default(),
         };
         for (bits, ahead) in [("0", 0), ("SEA|CRD|XHD|XCY", 30), ("SEA|SRD|XHD", 100)] {
-            let policy = Policy::parse(bits, ahead).expect("bits");
+            let policy = CachePolicy::parse_policy(bits, ahead).expect("bits");
             let seen = record_commands(&rehearsal, policy);
             let ends_at = seen.iter().filter_map(|one| one.ended_at);
             let measure = ends_at.max().expect("all ended") - seen[0].arrived_at;
-            let script = Rc::new(Script::new(seen.iter(), 0));
-            let [first, second] = rehearsal.measure(&script, vec![policy; 90]);
+            let script = Rc::new(RehearsalScript::new(seen.iter(), 0));
+            let [first, second] = rehearsal.measure_policies(&script, vec![policy; 90]);
             let off = (first + second).0 as f64 / measure.0 as f64 - 1.0;
             assert!(off.abs() < 0.02, "{bits} {ahead}: {off:+.3} of {measure}");
         }

@@ -27,21 +27,21 @@ const RESPONSE_DELAY_MAX: Time = Time(4_000_000);
 
 /// Commands in the order of their arrival, with the conditions that each waits for.
 #[derive(Debug)]
-pub(super) struct Script {
+pub(super) struct RehearsalScript {
     pub(super) requests: Vec<Request>,
     /// Commands of the script that wait for the end of each command, by the index of that command.
-    pub(super) after_end: Vec<Vec<usize>>,
-    pub(super) after_arrival: Vec<Vec<usize>>,
+    pub(super) triggered_by_completion: Vec<Vec<usize>>,
+    pub(super) triggered_by_arrival: Vec<Vec<usize>>,
     /// Number of conditions (ends and arrivals of other commands) that each command of the script
     /// waits for.
-    pub(super) condition_counts: Vec<u8>,
+    pub(super) trigger_counts: Vec<u8>,
     /// Delay of each command of the script after its last condition.
-    pub(super) delays: Vec<Time>,
+    pub(super) submission_delays: Vec<Time>,
     /// Number of commands that end before the measured time begins.
     pub(super) warmup_count: usize,
 }
 
-impl Script {
+impl RehearsalScript {
     /// Returns the script of the given commands. The measured time begins at the end of the first
     /// `warmup_count` commands.
     pub(super) fn new<'a>(
@@ -51,10 +51,10 @@ impl Script {
         let recorded: Vec<&RecordedCommand> = recorded.collect();
         let mut script = Self {
             requests: recorded.iter().map(|one| one.request.clone()).collect(),
-            after_end: vec![Vec::new(); recorded.len()],
-            after_arrival: vec![Vec::new(); recorded.len()],
-            condition_counts: vec![0; recorded.len()],
-            delays: vec![Time::ZERO; recorded.len()],
+            triggered_by_completion: vec![Vec::new(); recorded.len()],
+            triggered_by_arrival: vec![Vec::new(); recorded.len()],
+            trigger_counts: vec![0; recorded.len()],
+            submission_delays: vec![Time::ZERO; recorded.len()],
             warmup_count,
         };
         let mut has_response = vec![false; recorded.len()];
@@ -63,17 +63,17 @@ impl Script {
             let earlier = (0..number).rev();
             let mut same = earlier.filter(|other| recorded[*other].sequence == one.sequence);
             if let Some(before) = same.next() {
-                script.after_arrival[before].push(number);
-                script.condition_counts[number] += 1;
+                script.triggered_by_arrival[before].push(number);
+                script.trigger_counts[number] += 1;
                 since = recorded[before].arrived_at;
             }
             if let Some((ended_at, before)) = find_trigger(&recorded, &has_response, number) {
                 has_response[before] = true;
-                script.after_end[before].push(number);
-                script.condition_counts[number] += 1;
+                script.triggered_by_completion[before].push(number);
+                script.trigger_counts[number] += 1;
                 since = since.max(ended_at);
             }
-            script.delays[number] = one.arrived_at - since;
+            script.submission_delays[number] = one.arrived_at - since;
         }
         script
     }
@@ -123,15 +123,19 @@ mod tests {
                 ended_at: Some(Time::from_millis(*ended_at)),
             })
             .collect();
-        let script = Script::new(recorded.iter(), 0);
+        let script = RehearsalScript::new(recorded.iter(), 0);
         let of = |lists: &[Vec<usize>], number: usize| {
             let has = |before: &usize| lists[*before].contains(&number);
             (0..lists.len()).filter(has).collect::<Vec<_>>()
         };
-        let gap = |number: usize| script.delays[number].0 / 1_000_000;
+        let gap = |number: usize| script.submission_delays[number].0 / 1_000_000;
         let one = |number| {
-            let ends_at = of(&script.after_end, number);
-            (ends_at, of(&script.after_arrival, number), gap(number))
+            let ends_at = of(&script.triggered_by_completion, number);
+            (
+                ends_at,
+                of(&script.triggered_by_arrival, number),
+                gap(number),
+            )
         };
         (0..recorded.len()).map(one).collect()
     }
