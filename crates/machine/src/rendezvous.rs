@@ -24,9 +24,9 @@ enum Arrival {
     /// Arrival at a meeting that another worker will never attend.
     BrokenMeeting,
     /// Arrival of the last worker, with the tasks that wait.
-    LastArrival(Vec<TaskId>),
+    LastToArrive(Vec<TaskId>),
     /// Arrival before other workers, with the number of meetings that ended before.
-    EarlyArrival(u64),
+    BeforeOthers(u64),
 }
 
 /// Worker that attends a meeting, with access to the simulation that runs it.
@@ -50,11 +50,11 @@ impl WorkerRendezvous {
         let from = who.now();
         match self.record_arrival(who.task(), from) {
             Arrival::BrokenMeeting => None,
-            Arrival::LastArrival(came) => {
+            Arrival::LastToArrive(came) => {
                 who.wake_all(&came);
                 Some(from)
             }
-            Arrival::EarlyArrival(meetings) => {
+            Arrival::BeforeOthers(meetings) => {
                 who.sleep(None, || false).await;
                 who.book_think(from);
                 self.released_after(meetings)
@@ -116,11 +116,11 @@ impl WorkerRendezvous {
         }
         if state.arrived_tasks.len() + 1 < state.expected_count {
             state.arrived_tasks.push(task);
-            return Arrival::EarlyArrival(state.completed_meetings);
+            return Arrival::BeforeOthers(state.completed_meetings);
         }
         state.released_at = now;
         state.completed_meetings += 1;
-        Arrival::LastArrival(std::mem::take(&mut state.arrived_tasks))
+        Arrival::LastToArrive(std::mem::take(&mut state.arrived_tasks))
     }
 
     /// Returns the end of the meeting after the first `meetings` ones, or None if it has not ended.

@@ -215,7 +215,7 @@ pub struct TracedUse {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TracedProcess {
     /// Number of the process whose timed part this is.
-    #[serde(rename = "process")]
+    #[serde(rename = "number")]
     pub process_number: u32,
     /// Start of the process's timed part.
     #[serde(rename = "opened")]

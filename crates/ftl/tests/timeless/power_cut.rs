@@ -195,7 +195,7 @@ impl Device {
     fn advance(&mut self, random: &mut Pcg64Mcg) {
         match self.ftl.next_collection_step() {
             CollectionStep::Idle if self.ftl.wants_collection() => {
-                drop(self.ftl.begin_collection())
+                let _ = self.ftl.begin_collection();
             }
             CollectionStep::Idle => drop(self.ftl.begin_folding()),
             CollectionStep::CopyUnits => {

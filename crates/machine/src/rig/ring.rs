@@ -156,7 +156,7 @@ impl Rig {
         if !may {
             return Err(Errno::BadFileDescriptor);
         }
-        let DeviceTarget::VolumeDevice(volume) = file.target else {
+        let DeviceTarget::Volume(volume) = file.target else {
             return match request.operation {
                 RingOperation::Read | RingOperation::Write => Ok(None),
                 RingOperation::Fsync | RingOperation::Discard => Err(Errno::InvalidArgument),

@@ -36,11 +36,11 @@ pub(super) struct OpenDevice {
 #[derive(Clone, Copy)]
 pub(super) enum DeviceTarget {
     /// Device `/dev/null`, which drops written data.
-    NullDevice,
+    Null,
     /// Device `/dev/zero`, a source of zeroes.
-    ZeroDevice,
+    Zero,
     /// Partition of a drive, as a raw device.
-    VolumeDevice(RigVolume),
+    Volume(RigVolume),
 }
 
 /// Open volume, with the flags that it was opened with.
@@ -61,14 +61,14 @@ impl Rig {
     /// Returns the device with the given path. A rig has no files.
     fn find_device(&self, path: &str, dsync: bool) -> Result<DeviceTarget> {
         match path {
-            "/dev/null" => return Ok(DeviceTarget::NullDevice),
-            "/dev/zero" => return Ok(DeviceTarget::ZeroDevice),
+            "/dev/null" => return Ok(DeviceTarget::Null),
+            "/dev/zero" => return Ok(DeviceTarget::Zero),
             _ => {}
         }
         let number = path.strip_prefix("/dev/drive").ok_or(Errno::NoSuchEntry)?;
         let number: u32 = number.parse().map_err(|_| Errno::NoSuchEntry)?;
         match self.volumes.has_volume(number) {
-            true => Ok(DeviceTarget::VolumeDevice(RigVolume {
+            true => Ok(DeviceTarget::Volume(RigVolume {
                 number,
                 is_dsync: dsync,
             })),
@@ -184,12 +184,12 @@ impl RigSession {
             return Err(Errno::BadFileDescriptor);
         }
         let volume = match file.target {
-            DeviceTarget::NullDevice => return Ok(0),
-            DeviceTarget::ZeroDevice => {
+            DeviceTarget::Null => return Ok(0),
+            DeviceTarget::Zero => {
                 into.fill(0);
                 return Ok(into.len());
             }
-            DeviceTarget::VolumeDevice(volume) => volume,
+            DeviceTarget::Volume(volume) => volume,
         };
         let range = self
             .rig
@@ -209,7 +209,7 @@ impl RigSession {
         if !file.is_writable {
             return Err(Errno::BadFileDescriptor);
         }
-        let DeviceTarget::VolumeDevice(volume) = file.target else {
+        let DeviceTarget::Volume(volume) = file.target else {
             return Ok(data.len());
         };
         let range = self
@@ -253,10 +253,10 @@ impl RigSession {
         let file = self.open_device(number)?;
         let base = match (from, file.target) {
             // A device that is a stream has no place in it.
-            (_, DeviceTarget::NullDevice | DeviceTarget::ZeroDevice) => return Ok(0),
-            (SeekOrigin::FileStart, DeviceTarget::VolumeDevice(_)) => 0,
-            (SeekOrigin::CurrentPosition, DeviceTarget::VolumeDevice(_)) => file.file_offset,
-            (SeekOrigin::FileEnd, DeviceTarget::VolumeDevice(_)) => self.device_length(number)?,
+            (_, DeviceTarget::Null | DeviceTarget::Zero) => return Ok(0),
+            (SeekOrigin::FileStart, DeviceTarget::Volume(_)) => 0,
+            (SeekOrigin::CurrentPosition, DeviceTarget::Volume(_)) => file.file_offset,
+            (SeekOrigin::FileEnd, DeviceTarget::Volume(_)) => self.device_length(number)?,
         };
         let to = i128::from(base) + i128::from(offset);
         let to = i64::try_from(to).ok().and_then(|to| u64::try_from(to).ok());
@@ -269,7 +269,7 @@ impl RigSession {
 
     /// Flushes the write-back cache of a drive, so that all written data are durable.
     pub async fn fsync(&mut self, number: usize) -> Result<()> {
-        let DeviceTarget::VolumeDevice(volume) = self.open_device(number)?.target else {
+        let DeviceTarget::Volume(volume) = self.open_device(number)?.target else {
             return Err(Errno::InvalidArgument);
         };
         self.transfer_range_of_volume(volume, Operation::Flush, 0..0)
@@ -291,10 +291,8 @@ impl RigSession {
     /// Returns the length of an open device, in bytes. Zero for `/dev/null` and `/dev/zero`.
     pub fn device_length(&self, number: usize) -> Result<u64> {
         Ok(match self.open_device(number)?.target {
-            DeviceTarget::NullDevice | DeviceTarget::ZeroDevice => 0,
-            DeviceTarget::VolumeDevice(volume) => {
-                self.rig.volumes.partition(volume.number).size_bytes()
-            }
+            DeviceTarget::Null | DeviceTarget::Zero => 0,
+            DeviceTarget::Volume(volume) => self.rig.volumes.partition(volume.number).size_bytes(),
         })
     }
 
@@ -306,8 +304,8 @@ impl RigSession {
     /// Returns the number of bytes of a device in a cache: always zero, because a rig has no cache.
     pub fn resident_bytes(&self, path: &str) -> Result<u64> {
         match self.rig.find_device(path, false)? {
-            DeviceTarget::VolumeDevice(_) => Ok(0),
-            DeviceTarget::NullDevice | DeviceTarget::ZeroDevice => Err(Errno::InvalidArgument),
+            DeviceTarget::Volume(_) => Ok(0),
+            DeviceTarget::Null | DeviceTarget::Zero => Err(Errno::InvalidArgument),
         }
     }
 

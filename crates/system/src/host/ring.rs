@@ -112,7 +112,7 @@ pub(super) struct ReapedRequest {
 }
 
 impl ReapedRequest {
-    fn to_completion(&self) -> Completion {
+    fn to_completion(self) -> Completion {
         Completion {
             slot: self.submission.slot,
             byte_count_or_errno: self.byte_count_or_errno,

@@ -196,9 +196,9 @@ impl MinixChecker<'_> {
             zone => read_u16(&(self.read_block)(u32::from(zone)), 2 * place),
         };
         match locate_pointer(block) {
-            BlockPointer::DirectPointer(place) => inode.zones[place],
-            BlockPointer::IndirectPointer(place) => follow(inode.zones[7], place),
-            BlockPointer::DoubleIndirectPointer(first, place) => {
+            BlockPointer::Direct(place) => inode.zones[place],
+            BlockPointer::Indirect(place) => follow(inode.zones[7], place),
+            BlockPointer::DoubleIndirect(first, place) => {
                 let second = follow(inode.zones[8], first);
                 follow(second, place)
             }

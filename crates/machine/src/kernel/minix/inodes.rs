@@ -196,11 +196,9 @@ impl ServerCall<'_> {
         }
         let zone = |place: usize| self.with_inode(node, |inode| inode.zones[place]);
         let zone = match locate_pointer(block) {
-            BlockPointer::DirectPointer(place) => zone(place),
-            BlockPointer::IndirectPointer(place) => {
-                self.read_pointer(node.0, zone(7), place).await?
-            }
-            BlockPointer::DoubleIndirectPointer(first, place) => {
+            BlockPointer::Direct(place) => zone(place),
+            BlockPointer::Indirect(place) => self.read_pointer(node.0, zone(7), place).await?,
+            BlockPointer::DoubleIndirect(first, place) => {
                 let second = self.read_pointer(node.0, zone(8), first).await?;
                 self.read_pointer(node.0, second, place).await?
             }
@@ -229,12 +227,12 @@ impl ServerCall<'_> {
         };
         let drive = node.0;
         let zone = match locate_pointer(block) {
-            BlockPointer::DirectPointer(place) => {
+            BlockPointer::Direct(place) => {
                 let zone = self.allocate_zone(drive, near)?;
                 self.with_inode_mut(node, |inode| inode.zones[place] = zone);
                 zone
             }
-            BlockPointer::IndirectPointer(place) => {
+            BlockPointer::Indirect(place) => {
                 let (first, new) = self.find_or_make_indirect(node, 7, near).await?;
                 let made = self.add_pointer(drive, first, place).await;
                 if made.is_err() && new {
@@ -242,7 +240,7 @@ impl ServerCall<'_> {
                 }
                 made?
             }
-            BlockPointer::DoubleIndirectPointer(outer, place) => {
+            BlockPointer::DoubleIndirect(outer, place) => {
                 let (first, new) = self.find_or_make_indirect(node, 8, near).await?;
                 let made = self.add_double_indirect(drive, first, (outer, place)).await;
                 if made.is_err() && new {

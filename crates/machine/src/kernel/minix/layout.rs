@@ -117,20 +117,20 @@ pub(crate) fn write_u16(bytes: &mut [u8], at: usize, value: u16) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BlockPointer {
     /// Index in the inode itself.
-    DirectPointer(usize),
-    IndirectPointer(usize),
+    Direct(usize),
+    Indirect(usize),
     /// Index in the double indirect block, and index in the second-level block that it points to.
-    DoubleIndirectPointer(usize, usize),
+    DoubleIndirect(usize, usize),
 }
 
 /// Returns the location of the zone number of a file's block.
 pub(crate) fn locate_pointer(block: u32) -> BlockPointer {
     let Some(beyond) = block.checked_sub(DIRECT_ZONE_COUNT) else {
-        return BlockPointer::DirectPointer(block as usize);
+        return BlockPointer::Direct(block as usize);
     };
     match beyond.checked_sub(ZONES_PER_BLOCK) {
-        None => BlockPointer::IndirectPointer(beyond as usize),
-        Some(beyond) => BlockPointer::DoubleIndirectPointer(
+        None => BlockPointer::Indirect(beyond as usize),
+        Some(beyond) => BlockPointer::DoubleIndirect(
             (beyond / ZONES_PER_BLOCK) as usize,
             (beyond % ZONES_PER_BLOCK) as usize,
         ),

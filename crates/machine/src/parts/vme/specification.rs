@@ -69,9 +69,9 @@ impl VmeSpecification {
 
 #[derive(Clone, Copy)]
 enum CacheScheme {
-    NoCache,
-    TrackCache,
-    SectorCache,
+    Uncached,
+    Tracks,
+    Sectors,
 }
 
 fn read_controller(reader: &mut Reader<'_>) -> VmeConfig {
@@ -95,19 +95,19 @@ fn read_controller(reader: &mut Reader<'_>) -> VmeConfig {
         "sectors of a write that are fetched before the drive starts; a shorter write is fetched completely",
     );
     let kinds = [
-        ("none", CacheScheme::NoCache),
-        ("tracks", CacheScheme::TrackCache),
-        ("sectors", CacheScheme::SectorCache),
+        ("none", CacheScheme::Uncached),
+        ("tracks", CacheScheme::Tracks),
+        ("sectors", CacheScheme::Sectors),
     ];
     let keeps = reader.choice("cache", &kinds, "sectors kept in the cache after a read");
     let caching = match keeps {
-        CacheScheme::NoCache => CachingScheme::NoCache,
-        CacheScheme::TrackCache => CachingScheme::TrackCache {
+        CacheScheme::Uncached => CachingScheme::NoCache,
+        CacheScheme::Tracks => CachingScheme::TrackCache {
             capacity_sectors,
             flushed_by_writes: reader
                 .flag("flushed_by_writes", "whether every write clears the cache"),
         },
-        CacheScheme::SectorCache => CachingScheme::SectorCache {
+        CacheScheme::Sectors => CachingScheme::SectorCache {
             capacity_sectors,
             policies: read_policies(reader),
             adaptive: reader.flag(

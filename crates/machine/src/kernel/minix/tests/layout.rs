@@ -44,17 +44,14 @@ fn an_inode_comes_back_from_its_32_bytes() {
 #[test]
 fn pointers_go_from_the_inode_to_the_double_indirect_block() {
     for (block, expected) in [
-        (0, BlockPointer::DirectPointer(0)),
-        (6, BlockPointer::DirectPointer(6)),
-        (7, BlockPointer::IndirectPointer(0)),
-        (518, BlockPointer::IndirectPointer(511)),
-        (519, BlockPointer::DoubleIndirectPointer(0, 0)),
-        (1030, BlockPointer::DoubleIndirectPointer(0, 511)),
-        (1031, BlockPointer::DoubleIndirectPointer(1, 0)),
-        (
-            FILE_BLOCKS_MAX - 1,
-            BlockPointer::DoubleIndirectPointer(511, 511),
-        ),
+        (0, BlockPointer::Direct(0)),
+        (6, BlockPointer::Direct(6)),
+        (7, BlockPointer::Indirect(0)),
+        (518, BlockPointer::Indirect(511)),
+        (519, BlockPointer::DoubleIndirect(0, 0)),
+        (1030, BlockPointer::DoubleIndirect(0, 511)),
+        (1031, BlockPointer::DoubleIndirect(1, 0)),
+        (FILE_BLOCKS_MAX - 1, BlockPointer::DoubleIndirect(511, 511)),
     ] {
         assert_eq!(locate_pointer(block), expected, "{block}");
     }
