@@ -26,6 +26,8 @@ lint:
 	./tools/check-security
 	cd crates/analysis/assets && sha256sum --check --quiet SHA256SUMS
 	./tools/plant-bugs --check
+	./tools/check-words --self-test
+	./tools/check-words
 
 unit:
 	./tools/run-tests
