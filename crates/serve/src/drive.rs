@@ -123,12 +123,12 @@ impl ServedDrive {
 
     /// Removes and returns the events since the last call; none without [`Self::keep_events`].
     pub fn take_events(&self) -> TakenEvents {
-        self.shared.lock().take_events()
+        self.shared.lock_records().take_events()
     }
 
     /// Returns the number of requests that have arrived and are not complete.
     pub fn in_flight(&self) -> usize {
-        self.shared.lock().in_flight()
+        self.shared.lock_records().in_flight()
     }
 
     /// Switches a fault on or off by its name. Returns whether the drive has such a fault.
@@ -143,12 +143,12 @@ impl ServedDrive {
 
     /// Returns the state of each fault.
     pub fn fault_states(&self) -> Vec<FaultState> {
-        self.shared.lock().faults().states()
+        self.shared.lock_records().faults().states()
     }
 
     /// Removes and returns the strikes of faults since the last call.
     pub fn take_strikes(&self) -> TakenStrikes {
-        self.shared.lock().faults_mut().take_strikes()
+        self.shared.lock_records().faults_mut().take_strikes()
     }
 
     /// Ends serving: requests in flight are returned to their clients with
@@ -209,6 +209,11 @@ impl Shared {
     fn lock(&self) -> MutexGuard<'_, Core> {
         // After a panic of the model nothing that it says can be trusted.
         self.core.lock().expect("the model does not panic")
+    }
+
+    /// Locks what the drive has recorded, which a panic of the model leaves as it was.
+    fn lock_records(&self) -> MutexGuard<'_, Core> {
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn wake(&self) {

@@ -71,15 +71,16 @@ pub(crate) fn serve(arguments: &ServeArguments) -> CommandResult {
     let control = start_control(arguments, &served)?;
     let copied = arguments.data_file.as_ref().filter(|_| copies_on_write);
     print_address(arguments, &served, copied, server.uri());
-    let is_running = wait_for_end(arguments, &served, &stop, &mut logs)?;
+    let ended = wait_for_end(arguments, &served, &stop, &mut logs);
     drop(control);
     server.end();
-    logs.add(&served)?;
-    logs.finish()?;
+    let logged = logs.add(&served).and_then(|()| logs.finish());
     drop(directory);
     let synced = served.data.sync();
     let report = served.statistics.report(arguments.speed);
     print(&format_report(arguments, &served, &report)?)?;
+    let is_running = ended?;
+    logged?;
     if !is_running {
         let reason = "the model of the drive failed, and clients were disconnected";
         return Err(LaboratoryError::Failure(reason.to_owned()));
@@ -170,8 +171,8 @@ fn print_address(arguments: &ServeArguments, served: &Served, copied: Option<&Pa
     ));
 }
 
-/// Waits until the time is over or a signal comes. Returns whether the drive was served all
-/// the time.
+/// Waits until the time is over or a signal comes. Returns whether the drive was served all the
+/// time.
 ///
 /// # Errors
 ///

@@ -54,20 +54,7 @@ impl FileData {
                 "is no regular file: name one with --data, or none".to_owned(),
             ));
         }
-        // Several servers may read a file that none of them changes.
-        let lock = match is_read_only {
-            true => FlockOperation::NonBlockingLockShared,
-            false => FlockOperation::NonBlockingLockExclusive,
-        };
-        match flock(&file, lock) {
-            Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => {
-                return Err(refused(
-                    "is served by another process: name another file, or end that one".to_owned(),
-                ));
-            }
-            Err(error) => return Err(refused(format!("cannot be locked: {error}"))),
-        }
+        lock(&file, is_read_only).map_err(&refused)?;
         match file.metadata().map(|metadata| metadata.len()) {
             Ok(length) if length == size_bytes => {}
             Ok(0) if !is_read_only => {
@@ -174,5 +161,22 @@ impl FileData {
 
     pub(super) fn sync(&self) -> io::Result<()> {
         self.file.sync_all()
+    }
+}
+
+/// Locks a file against servers that change it, or against all others if this one does. Returns
+/// the reason why it cannot.
+fn lock(file: &File, is_read_only: bool) -> Result<(), String> {
+    // Several servers may read a file that none of them changes.
+    let lock = match is_read_only {
+        true => FlockOperation::NonBlockingLockShared,
+        false => FlockOperation::NonBlockingLockExclusive,
+    };
+    match flock(file, lock) {
+        Ok(()) => Ok(()),
+        Err(Errno::WOULDBLOCK) => {
+            Err("is served by another process: name another file, or end that one".to_owned())
+        }
+        Err(error) => Err(format!("cannot be locked: {error}")),
     }
 }
