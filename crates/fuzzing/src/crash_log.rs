@@ -1,16 +1,16 @@
 //! Fuzz target for logs of dm-log-writes, whose media are read as after a power cut.
 
-use super::{Body, Target};
+use super::{FuzzBody, FuzzTarget};
 use diskperf_crash::{CutPolicy, Instants, log_writes};
 
 /// Cuts of a log that are made, and the requests of each medium that are read.
 const CUTS_MAX: usize = 4;
 const REQUESTS_MAX: usize = 16;
 
-pub(super) const CRASH_LOG: Target = Target {
+pub(crate) const CRASH_LOG: FuzzTarget = FuzzTarget {
     name: "crash_log",
-    prepare: crash_log,
-    seeds: || {
+    make_body: crash_log,
+    make_seeds: || {
         let mark = entry([0, 0, 8, 9], b"durable 1");
         let flush = entry([0, 0, 1, 0], b"");
         let write = [entry([8, 1, 0, 0], b""), vec![7; 512]].concat();
@@ -27,7 +27,7 @@ pub(super) const CRASH_LOG: Target = Target {
         })
         .to_vec()
     },
-    words: &["durable ", "begin", "mkfs"],
+    keywords: &["durable ", "begin", "mkfs"],
 };
 
 /// Sector with four numbers and a text.
@@ -38,7 +38,7 @@ fn entry(numbers: [u64; 4], text: &[u8]) -> Vec<u8> {
     sector
 }
 
-fn crash_log() -> Body {
+fn crash_log() -> FuzzBody {
     Box::new(|bytes| {
         let log = match log_writes::read(&mut &*bytes, None) {
             Ok(log) => log,
