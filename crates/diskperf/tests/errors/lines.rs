@@ -37,6 +37,7 @@ pub(crate) const LINES: &[(&str, &str)] = &[
     ("trace", "trace ./web.csv"),
     ("replay", "replay ./web.csv --on bare-fixed"),
     ("serve", "serve fixed --for 10ms"),
+    ("crash", "crash true --on nvme-tlc"),
     ("list", "list"),
     ("show", "show ffs83"),
     ("export", "export ./run.json -o -"),
