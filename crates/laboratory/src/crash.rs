@@ -20,13 +20,14 @@ pub use report::{CrashReport, FileSystemFailure, Loss, LostRequest, SavingFlush}
 
 use crate::{LaboratoryError, RunRecorder};
 use check::Slot;
-use diskperf_crash::{CutPolicy, Instants, Log, LyingFlush};
+use diskperf_crash::{CutPolicy, Instants, Log, LyingFlush, log_writes};
 use diskperf_device::DeviceSpecification;
 use diskperf_system::host::fresh::{FreshKind, FreshSpec, enter_private_mounts};
 use diskperf_system::host::is_root;
 use diskperf_system::host::workspace::Workspace;
 use disks::Disks;
 use mounted::Mounted;
+use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -81,6 +82,19 @@ pub trait CrashObserver: Send {
     fn recorded(&mut self, log: &Log) -> Result<(), LaboratoryError>;
     /// Takes the numbers of media that were checked, of those to check and of failures so far.
     fn checked(&mut self, checked_count: usize, cut_count: usize, failure_count: usize);
+}
+
+/// Reads a log of dm-log-writes. The device has the given size, or ends with the last request.
+///
+/// # Errors
+///
+/// A file that cannot be read or is not a regular file, or a fault in the log.
+pub fn read_log(path: &Path, size_bytes: Option<u64>) -> Result<Log, LaboratoryError> {
+    let refused = |error: &dyn std::fmt::Display| {
+        LaboratoryError::Request(format!("{}: {error}", path.display()))
+    };
+    let file = diskperf_diagnostics::input::open(path).map_err(|error| refused(&error))?;
+    log_writes::read(&mut BufReader::new(file), size_bytes).map_err(|error| refused(&error))
 }
 
 /// Runs a workload and checks the media of its power cuts. It must be called before the process

@@ -14,8 +14,6 @@ use diskperf_laboratory::crew::available_threads;
 use diskperf_laboratory::{LaboratoryError, Output};
 use diskperf_models::model::load_catalogue;
 use diskperf_serve::resolve_drive;
-use std::fs::File;
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -64,7 +62,12 @@ pub(crate) fn crash(arguments: &CrashArguments, store: Option<&Path>) -> Command
 
 fn source(arguments: &CrashArguments) -> Result<RequestSource, LaboratoryError> {
     let (command, drive) = match (&arguments.log, &arguments.workload, &arguments.on) {
-        (Some(log), ..) => return Ok(RequestSource::Log(Arc::new(read_log(log, arguments.size)?))),
+        (Some(log), ..) => {
+            return Ok(RequestSource::Log(Arc::new(crash::read_log(
+                log,
+                arguments.size,
+            )?)));
+        }
         (None, Some(command), Some(drive)) => (command, drive),
         (None, ..) => {
             let reason = "name a workload and a drive (`--on`), or a log (`--log`)";
@@ -79,14 +82,6 @@ fn source(arguments: &CrashArguments) -> Result<RequestSource, LaboratoryError> 
         speed: arguments.speed,
         lying: arguments.lying_flush.unwrap_or_default(),
     })
-}
-
-fn read_log(path: &Path, size_bytes: Option<u64>) -> Result<Log, LaboratoryError> {
-    let named = |error: &dyn std::fmt::Display| {
-        LaboratoryError::Request(format!("{}: {error}", path.display()))
-    };
-    let file = File::open(path).map_err(|error| named(&error))?;
-    log_writes::read(&mut BufReader::new(file), size_bytes).map_err(|error| named(&error))
 }
 
 /// Takes the log and the progress of a crash test.
