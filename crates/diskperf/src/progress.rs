@@ -377,13 +377,20 @@ struct ModelRunCounts {
 impl ModelRunDisplay {
     /// Creates a bar if standard error is a terminal, otherwise line output, unless `quiet`.
     pub(crate) fn new(quiet: bool) -> Self {
+        Self::with_hint(quiet, "")
+    }
+
+    /// Creates a display that also names what makes the work shorter.
+    pub(crate) fn with_hint(quiet: bool, hint: &'static str) -> Self {
         let is_terminal = std::io::stderr().is_terminal();
         let bar = (!quiet && is_terminal).then(|| {
-            ProgressBar::new(1).with_style(bar_style("{pos} of {len}  {wide_bar}{left}  {msg}"))
+            ProgressBar::new(1)
+                .with_style(bar_style("{pos} of {len}  {wide_bar}{left}  {msg}"))
+                .with_message(hint)
         });
         let far: Arc<ModelRunCounts> = Arc::default();
         let (counted, mut lines) = (Arc::clone(&far), LineSchedule::from_now());
-        let tick = move || lines.print_if_due(|| counted.format_line());
+        let tick = move || lines.print_if_due(|| counted.format_line(hint));
         let ticker = (!quiet && !is_terminal).then(|| Ticker::new(lines::CHECK_INTERVAL, tick));
         Self {
             bar,
@@ -412,13 +419,17 @@ impl ModelRunDisplay {
 }
 
 impl ModelRunCounts {
-    fn format_line(&self) -> String {
-        match self.total_count.load(Ordering::Relaxed) {
-            0 => "the first run of a machine goes on".to_owned(),
+    fn format_line(&self, hint: &str) -> String {
+        let counts = match self.total_count.load(Ordering::Relaxed) {
+            0 => "the first model runs".to_owned(),
             of => format!(
-                "{} of {of} runs of machines",
+                "{} of {of} model runs so far",
                 self.done_count.load(Ordering::Relaxed)
             ),
+        };
+        match hint {
+            "" => counts,
+            hint => format!("{counts}; {hint}"),
         }
     }
 }

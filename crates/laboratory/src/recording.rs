@@ -378,11 +378,11 @@ impl TraceWriter {
         }
         self.is_part_open = true;
         self.part_count += 1;
-        let at_ns = self.to_trace_time(at);
+        let at_ns = self.convert_trace_time(at);
         self.recorder.begin_part(at_ns, title)
     }
 
-    fn to_trace_time(&mut self, at: Nanoseconds) -> u64 {
+    fn convert_trace_time(&mut self, at: Nanoseconds) -> u64 {
         let at_ns = at.0.saturating_add(self.offset_ns);
         self.last_ns = self.last_ns.max(at_ns);
         at_ns
@@ -390,7 +390,7 @@ impl TraceWriter {
 
     fn write_events(&mut self, events: &[DeviceEvent]) -> io::Result<()> {
         for event in events {
-            let at_ns = self.to_trace_time(event.event_time);
+            let at_ns = self.convert_trace_time(event.event_time);
             match event.event_step {
                 DeviceStep::Issued(request) if self.is_part_open => {
                     let record = build_record(at_ns, &request, &self.source_device_indices);
@@ -429,7 +429,7 @@ impl TraceWriter {
 
     fn set_part_end(&mut self, at: Nanoseconds) {
         self.is_part_open = false;
-        self.part_end_ns = Some(self.to_trace_time(at));
+        self.part_end_ns = Some(self.convert_trace_time(at));
     }
 
     /// Closes the current part and marks whether its repetition counts.

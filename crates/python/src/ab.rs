@@ -44,13 +44,13 @@ impl VariantSource<'_> {
     fn experiment(self, py: Python<'_>) -> PyResult<Experiment> {
         match self {
             Self::Run(run) => repeat_experiment(&run.run).map_err(|error| to_exception(py, &error)),
-            Self::Options(options) => options.to_experiment(py),
+            Self::Options(options) => options.into_experiment(py),
         }
     }
 }
 
 impl AbArguments<'_> {
-    fn to_request(self, py: Python<'_>) -> PyResult<AbRequest> {
+    fn into_request(self, py: Python<'_>) -> PyResult<AbRequest> {
         let budget = Duration::try_from_secs_f64(self.budget_s).ok();
         let Some(budget) = budget.filter(|budget| !budget.is_zero()) else {
             let text = format!(
@@ -93,7 +93,7 @@ pub(crate) fn ab(
     asked: AbArguments<'_>,
     store: Option<StoreArgument>,
 ) -> PyResult<ComparedRuns> {
-    let request = asked.to_request(py)?;
+    let request = asked.into_request(py)?;
     let made = run_interruptible(py, |stop| run_ab(request, store.as_ref(), stop))?;
     made.map_err(|error| to_exception(py, &error))
 }

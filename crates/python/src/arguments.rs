@@ -84,7 +84,7 @@ impl ReplayArguments {
     /// # Errors
     ///
     /// An address size that does not parse.
-    fn to_workload(self, py: Python<'_>) -> PyResult<Workload> {
+    fn into_workload(self, py: Python<'_>) -> PyResult<Workload> {
         let ns = |seconds: f64| (seconds.max(0.0) * 1e9) as u64;
         Ok(Workload::Replay(Box::new(TraceReplay {
             files: self.files,
@@ -135,11 +135,11 @@ impl RunArguments {
     /// # Errors
     ///
     /// A keyword with an unknown value.
-    pub(crate) fn to_experiment(self, py: Python<'_>) -> PyResult<Experiment> {
+    pub(crate) fn into_experiment(self, py: Python<'_>) -> PyResult<Experiment> {
         let settings = parse_settings(&self.settings).map_err(|error| to_exception(py, &error))?;
         let asked = Experiment {
             workload: match self.replay {
-                Some(replay) => replay.to_workload(py)?,
+                Some(replay) => replay.into_workload(py)?,
                 None => Workload::from_suite_name(self.what),
             },
             fio_arguments: self.fio_args,

@@ -35,18 +35,18 @@ enum SubjectSource {
 }
 
 impl SubjectArgument<'_> {
-    fn to_source(self, py: Python<'_>) -> PyResult<SubjectSource> {
+    fn into_source(self, py: Python<'_>) -> PyResult<SubjectSource> {
         Ok(match self {
             Self::Run(run) => SubjectSource::Run(Arc::clone(&run.run)),
             Self::Options(options) => {
-                SubjectSource::Experiment(Box::new(options.to_experiment(py)?))
+                SubjectSource::Experiment(Box::new(options.into_experiment(py)?))
             }
         })
     }
 }
 
 impl SubjectSource {
-    fn to_subject(self) -> Result<ExplainedSystem, LaboratoryError> {
+    fn into_subject(self) -> Result<ExplainedSystem, LaboratoryError> {
         match self {
             Self::Run(run) => {
                 ExplainedSystem::from_stored_run(timeline::Run::clone(&run), &HostFiles)
@@ -100,9 +100,9 @@ pub(crate) fn explain(
     counterfactuals: bool,
     threads: Option<usize>,
 ) -> PyResult<Explanation> {
-    let wanted = what.to_source(py)?;
+    let wanted = what.into_source(py)?;
     let explained = run_interruptible(py, |stop| {
-        let subject = wanted.to_subject()?;
+        let subject = wanted.into_subject()?;
         laboratory::explain_system(
             &subject,
             &explain_means((&thread_crew(threads), stop), counterfactuals),
@@ -143,9 +143,9 @@ pub(crate) fn differences(
     means: (bool, Option<usize>),
 ) -> PyResult<Differences> {
     let (counterfactuals, threads) = means;
-    let (a, b) = (a.to_source(py)?, b.to_source(py)?);
+    let (a, b) = (a.into_source(py)?, b.into_source(py)?);
     let found = run_interruptible(py, |stop| {
-        let (a, b) = (a.to_subject()?, b.to_subject()?);
+        let (a, b) = (a.into_subject()?, b.into_subject()?);
         laboratory::compare_systems(
             &a,
             &b,

@@ -27,7 +27,7 @@ pub(crate) fn run_points(
     points: Vec<(Vec<String>, u64)>,
     keep_errors: bool,
 ) -> PyResult<Columns> {
-    let experiment = shared.to_experiment(py)?;
+    let experiment = shared.into_experiment(py)?;
     let study = ModelStudy {
         catalogue: catalogue.catalogue.clone(),
         target: experiment.targets[0].to_string_lossy().into_owned(),

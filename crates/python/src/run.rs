@@ -159,7 +159,7 @@ pub(crate) fn run(
     store: Option<StoreArgument>,
     record: Option<(PathBuf, bool)>,
 ) -> PyResult<RunOutcome> {
-    let experiment = options.to_experiment(py)?;
+    let experiment = options.into_experiment(py)?;
     let made = run_interruptible(py, |stop| {
         execute_plans(&experiment, (store.as_ref(), record), stop)
     })?;
@@ -169,7 +169,7 @@ pub(crate) fn run(
 /// Describes what a run would write, where, how much and for how long.
 #[pyfunction]
 pub(crate) fn describe(py: Python<'_>, options: RunArguments) -> PyResult<String> {
-    let experiment = options.to_experiment(py)?;
+    let experiment = options.into_experiment(py)?;
     let plans = run_interruptible(py, |_| plan(&experiment))?;
     let plans = plans.map_err(|error| to_exception(py, &error))?;
     let texts: Vec<_> = plans.iter().map(Plan::describe).collect();

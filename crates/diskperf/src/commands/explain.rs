@@ -47,7 +47,11 @@ pub(crate) fn explain(arguments: &ExplainArguments, store: Option<&Path>) -> Com
     let plans: Vec<Plan> = sides.iter().filter_map(ExplainedSide::to_plan).collect();
     prepare_process(&plans)?;
     let stop = stop_on_signals()?;
-    let progress = ModelRunDisplay::new(arguments.machines.quiet);
+    let hint = match arguments.no_counterfactuals {
+        true => "",
+        false => "--no-counterfactuals omits most of them",
+    };
+    let progress = ModelRunDisplay::with_hint(arguments.machines.quiet, hint);
     let means = ExplanationOptions {
         crew: &ThreadCrew(arguments.machines.thread_count()),
         runs_counterfactuals: !arguments.no_counterfactuals,

@@ -25,14 +25,14 @@ fn a_long_command_says_how_far_it_is() {
         (
             "tune vax780-sc780-eagle --suite ffs83 --size 16M --over filesystem.rotdelay_ms=0..100:0.1"
                 .to_owned(),
-            "runs of machines",
+            "model runs so far",
         ),
         (
             format!("explain vax780-sc780-eagle --suite ffs83 {many}"),
             "a machine",
         ),
         ("reproduce kridle-mckusick-1983".to_owned(), "machines"),
-        ("show nvme-tlc --expected".to_owned(), "runs of machines"),
+        ("show nvme-tlc --expected".to_owned(), "model runs so far"),
     ];
     let mut running: Vec<_> = all
         .iter()
