@@ -24,6 +24,7 @@ use diskperf_crash::{CutPolicy, Instants, Log, LyingFlush, log_writes};
 use diskperf_device::DeviceSpecification;
 use diskperf_system::host::fresh::{FreshKind, FreshSpec, enter_private_mounts};
 use diskperf_system::host::is_root;
+use diskperf_system::host::mount_keeper::MountKeeper;
 use diskperf_system::host::workspace::Workspace;
 use disks::Disks;
 use mounted::Mounted;
@@ -115,6 +116,9 @@ pub fn crash(
         ));
     }
     enter_private_mounts().map_err(LaboratoryError::request)?;
+    // Drives are served from here, so another process has to be the last one that has mounts of
+    // them. It is dropped last.
+    let _keeper = MountKeeper::start().map_err(LaboratoryError::work)?;
     let mut recorder = RunRecorder::open(store);
     let place = std::env::temp_dir();
     let workspace = Workspace::create(&place, 0, |path| recorder.note_workspace(path))

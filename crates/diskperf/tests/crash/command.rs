@@ -155,3 +155,22 @@ fn what_a_killed_test_leaves_is_cleaned() {
     });
     user.assert_nothing_left("after a kill");
 }
+
+/// The drive of a crash test has no storage of others beneath it, so it keeps nobody from writing
+/// a loop device.
+#[test]
+fn a_loop_device_beside_a_crash_test_is_written() {
+    if !can_run("a_loop_device_beside_a_crash_test_is_written", EXT4) {
+        return;
+    }
+    let user = User::new();
+    let workload = format!(
+        "set -e; cd \"$DISKPERF_DIRECTORY\"; truncate -s 16M beside; \
+         disk=$(losetup --find --show beside); trap 'losetup -d '$disk EXIT; \
+         {} run write_8192 --size 1M --runs 1 --quiet --store beside.db --on $disk --destroy-data-on $disk",
+        env!("CARGO_BIN_EXE_diskperf")
+    );
+    let words = ["crash", &workload, "--on", "nvme-tlc", "--cuts", "1"];
+    let outcome = user.run(&words).expect(0, &[]);
+    assert!(outcome.stdout.contains("0 lost data"), "{outcome:?}");
+}

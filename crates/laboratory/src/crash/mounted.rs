@@ -4,6 +4,7 @@ use super::disks::Disks;
 use super::filesystem::DiskFiles;
 use crate::LaboratoryError;
 use diskperf_system::host::device::tool::ExternalTool;
+use diskperf_system::host::safety::MODELLED_DRIVE_SOURCE;
 use fuser::{BackgroundSession, Config, MountOption};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,7 +29,7 @@ impl Mounted {
         };
         std::fs::create_dir(directory).map_err(failed)?;
         let mut config = Config::default();
-        config.mount_options = vec![MountOption::FSName("diskperf-crash".to_owned())];
+        config.mount_options = vec![MountOption::FSName(MODELLED_DRIVE_SOURCE.to_owned())];
         config.n_threads = Some(THREADS);
         let files = DiskFiles::new(Arc::clone(&disks));
         let session = fuser::spawn_mount(files, directory, &config).map_err(failed)?;

@@ -14,6 +14,7 @@ pub mod interference;
 pub mod limits;
 mod listing;
 pub mod log_file;
+pub mod mount_keeper;
 pub mod mounts;
 mod names;
 mod null;

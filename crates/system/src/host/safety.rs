@@ -3,10 +3,12 @@
 
 mod backing;
 mod extents;
+mod modelled;
 mod refusal;
 mod usage;
 mod writers;
 
+pub use modelled::MODELLED_DRIVE_SOURCE;
 pub use refusal::WriteRefusal;
 
 use super::device::BlockDevice;

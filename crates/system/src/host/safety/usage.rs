@@ -2,6 +2,7 @@
 
 use super::WriteRefusal;
 use super::backing::{BackingFile, FileComparison};
+use super::modelled::is_on_modelled_drive;
 use super::writers::WatchedStorage;
 use crate::host::device::{
     BackingFiles, BlockDevice, DeviceError, FileNumber, attached_backing_files, device_number_at,
@@ -11,6 +12,7 @@ use crate::host::mounts::{Mounts, unescape_path};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Refuses a device that is mounted, used as swap, or has a device mapper, md or loop device on it,
 /// directly or through its partitions, disk or holders. Also refuses a loop device whose backing
@@ -200,9 +202,7 @@ impl UnderlyingStorage {
             for (part, file) in &self.backing_files {
                 match file.compare_with(&other) {
                     FileComparison::DifferentFiles => {}
-                    // It shows something else by now, or nothing.
-                    FileComparison::UnknownIdentity
-                        if other_device.backing_file().as_ref() != Some(path) => {}
+                    FileComparison::UnknownIdentity if is_harmless(&other_device, &other) => {}
                     FileComparison::SameFile => {
                         return Err(WriteRefusal::SharedBackingFile {
                             device: device.path().to_owned(),
@@ -221,6 +221,24 @@ impl UnderlyingStorage {
         Ok(())
     }
 }
+
+/// Reports whether a loop device shows another file by now, or none, or a modelled drive. A device
+/// whose server has just been killed is given the time to go.
+fn is_harmless(device: &BlockDevice, file: &BackingFile) -> bool {
+    (0..DETACH_ATTEMPTS_MAX).any(|attempt| {
+        if attempt > 0 {
+            std::thread::sleep(DETACH_PAUSE);
+        }
+        device.backing_file().as_ref() != Some(&file.path)
+            || file.file_number.is_some_and(is_on_modelled_drive)
+    })
+}
+
+/// Maximum number of looks at a loop device that may be about to go.
+const DETACH_ATTEMPTS_MAX: u32 = 10;
+
+/// Pause between two looks at a loop device.
+const DETACH_PAUSE: Duration = Duration::from_millis(100);
 
 fn loop_backing_file(numbers: &BackingFiles, device: &BlockDevice, path: PathBuf) -> BackingFile {
     // The user may have named it by a node of another name.
