@@ -20,7 +20,7 @@ pub mod verdict;
 pub mod words;
 
 pub use buffered::BufferHits;
-use diskperf_timeline::block::Operation;
+use diskperf_timeline::block::BlockOperation;
 use diskperf_timeline::ledger::LedgerEntry;
 use diskperf_timeline::trace::{TracedProcess, TracedRequest};
 use diskperf_timeline::{Deadline, Ledger, Nanoseconds, Stage, Trace};
@@ -237,7 +237,7 @@ pub struct DeviceAccount {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OperationAccount {
     /// Operation of the counted requests, such as read or write.
-    pub operation: Operation,
+    pub operation: BlockOperation,
     /// Number of completed requests of the operation.
     #[serde(rename = "requests")]
     pub request_count: u64,

@@ -7,7 +7,7 @@ use crate::random::RandomDraws;
 use crate::ring::IoRing;
 use diskperf_fio::job::VerifiedTrims;
 use diskperf_fio::{Direction, JobDefinition};
-use diskperf_system::Operation;
+use diskperf_system::IoOperation;
 use std::collections::VecDeque;
 
 const TRIM_STREAM: u128 = 18;
@@ -80,7 +80,7 @@ impl JobClone<'_> {
             });
             let place = trim.map(|io| (io.file_index, io.offset_bytes, io.bytes));
             place
-                .map(|place| clone.put_request_step(ring, Operation::DiscardRange, place, None))
+                .map(|place| clone.put_request_step(ring, IoOperation::DiscardRange, place, None))
                 .transpose()
         };
         self.issue_all(ring, batch, next).await

@@ -6,7 +6,7 @@ use crate::program::ProgramError;
 use crate::ring::slots::{CompletedRequest, Slots};
 use crate::ring::{IoRing, RequestSource, RingStep};
 use diskperf_blocktrace as blocktrace;
-use diskperf_system::{File, Operation, Submission};
+use diskperf_system::{File, IoOperation, Submission};
 use diskperf_timeline::{Nanoseconds, ReplayPace};
 
 /// Time before a request is due from which a worker on real storage polls the clock instead of
@@ -196,12 +196,12 @@ fn request_bytes(record: &blocktrace::TraceRecord) -> Result<u32, ProgramError> 
     })
 }
 
-fn to_system_operation(of: blocktrace::TracedOperation) -> Operation {
+fn to_system_operation(of: blocktrace::TracedOperation) -> IoOperation {
     match of {
-        blocktrace::TracedOperation::Read => Operation::Read,
-        blocktrace::TracedOperation::Write => Operation::Write,
-        blocktrace::TracedOperation::Flush => Operation::Fdatasync,
-        blocktrace::TracedOperation::Discard => Operation::DiscardRange,
+        blocktrace::TracedOperation::Read => IoOperation::Read,
+        blocktrace::TracedOperation::Write => IoOperation::Write,
+        blocktrace::TracedOperation::Flush => IoOperation::Fdatasync,
+        blocktrace::TracedOperation::Discard => IoOperation::DiscardRange,
         blocktrace::TracedOperation::WriteZeroes => {
             unreachable!("what writes zeroes without data is not made")
         }

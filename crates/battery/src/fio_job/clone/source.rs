@@ -13,7 +13,7 @@ use crate::ring::slots::{CompletedRequest, Slots};
 use crate::ring::{IoRing, RequestSource, RingStep};
 use diskperf_fio::Direction;
 use diskperf_fio::job::{ErrorKind, IoEngine};
-use diskperf_system::{Errno, Operation, Submission, System};
+use diskperf_system::{Errno, IoOperation, Submission, System};
 use diskperf_timeline::Nanoseconds;
 
 /// I/O that was drawn and is not yet issued.
@@ -63,7 +63,7 @@ impl RequestSource for JobClone<'_> {
 
     /// Fills the buffer of a write in a job whose data repeats in part.
     fn prepare_request(&mut self, ring: &mut IoRing<'_>, request: &Submission) {
-        if let (None, Operation::Write) = (&ring.verifier, request.operation)
+        if let (None, IoOperation::Write) = (&ring.verifier, request.operation)
             && let Some(duplicates) = &mut self.duplicates
             && let Some(buffer) = ring.target_system.ring_buffer(request.slot)
         {
@@ -283,7 +283,7 @@ impl JobClone<'_> {
         ring: &IoRing<'_>,
         due: DueSync,
     ) -> Result<Option<RingStep>, ProgramError> {
-        let is_of_range = matches!(due.operation, Operation::SyncRange(_));
+        let is_of_range = matches!(due.operation, IoOperation::SyncRange(_));
         if is_of_range && due.byte_range.is_empty() {
             return Ok(None);
         }
@@ -301,7 +301,7 @@ impl JobClone<'_> {
     pub(in super::super) fn put_request_step(
         &mut self,
         ring: &IoRing<'_>,
-        operation: Operation,
+        operation: IoOperation,
         (file, offset_bytes, bytes): (usize, u64, u32),
         intended: Option<Nanoseconds>,
     ) -> Result<RingStep, ProgramError> {
@@ -362,11 +362,11 @@ impl JobClone<'_> {
     fn continues_on_error(
         &mut self,
         system: &mut System,
-        operation: Operation,
+        operation: IoOperation,
         errno: Errno,
     ) -> bool {
         let has_no_space = matches!(errno, Errno::NoSpace | Errno::Quota);
-        if self.job.files.fills_device && has_no_space && operation == Operation::Write {
+        if self.job.files.fills_device && has_no_space && operation == IoOperation::Write {
             self.is_device_full = true;
             return true;
         }
@@ -439,13 +439,13 @@ impl<'a> JobClone<'a> {
 }
 
 /// Returns the error category under which fio counts a failure of an operation.
-fn error_kind(operation: Operation) -> ErrorKind {
+fn error_kind(operation: IoOperation) -> ErrorKind {
     match operation {
-        Operation::Read => ErrorKind::Read,
-        Operation::Write
-        | Operation::DiscardRange
-        | Operation::Fsync
-        | Operation::Fdatasync
-        | Operation::SyncRange(_) => ErrorKind::Write,
+        IoOperation::Read => ErrorKind::Read,
+        IoOperation::Write
+        | IoOperation::DiscardRange
+        | IoOperation::Fsync
+        | IoOperation::Fdatasync
+        | IoOperation::SyncRange(_) => ErrorKind::Write,
     }
 }
