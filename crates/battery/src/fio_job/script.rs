@@ -2,6 +2,7 @@
 //! (`read_iolog`).
 
 use super::FioJob;
+use super::stream::FileExtent;
 use crate::program::{Program, greatest_common_divisor};
 use diskperf_blocktrace::{Form, TraceReader, TracedOperation as Logged};
 use diskperf_fio::job::{BlockSizes, ReadWriteMode, SkippedKinds};
@@ -275,7 +276,7 @@ pub(super) enum LogStep {
     /// I/O that is due. `intended` is its time of issue, if the times of the log count.
     IssueIo {
         operation: IoOperation,
-        place: (usize, u64, u32),
+        extent: FileExtent,
         intended: Option<Nanoseconds>,
     },
     /// Wait until this time, before which no I/O of the log is due.
@@ -304,7 +305,11 @@ impl LogCursor {
         self.next_index += 1;
         LogStep::IssueIo {
             operation: io.operation,
-            place: (io.file_index, io.offset_bytes, io.bytes),
+            extent: FileExtent {
+                file_index: io.file_index,
+                offset_bytes: io.offset_bytes,
+                bytes: io.bytes,
+            },
             intended: (!self.is_unpaced).then_some(due),
         }
     }

@@ -78,10 +78,10 @@ impl JobClone<'_> {
                 verifier
                     .is_some_and(|one| one.record_trim(io.file_index, (io.offset_bytes, io.bytes)))
             });
-            let place = trim.map(|io| (io.file_index, io.offset_bytes, io.bytes));
-            place
-                .map(|place| clone.put_request_step(ring, IoOperation::DiscardRange, place, None))
-                .transpose()
+            trim.map(|io| {
+                clone.put_request_step(ring, IoOperation::DiscardRange, io.extent(), None)
+            })
+            .transpose()
         };
         self.issue_all(ring, batch, next).await
     }

@@ -40,7 +40,9 @@ impl TraceSource {
     pub(super) fn new(
         ring: &IoRing<'_>,
         (file, durable): (File, Option<File>),
-        (pace, begins, requests): (ReplayPace, Option<Nanoseconds>, RequestIterator),
+        pace: ReplayPace,
+        begins: Option<Nanoseconds>,
+        requests: RequestIterator,
     ) -> Self {
         // Memory for many slots takes milliseconds: the trace begins after that.
         let numbers = vec![0; ring.slots.slot_count()];

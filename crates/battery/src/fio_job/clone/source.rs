@@ -5,7 +5,7 @@ use super::super::locks_files;
 use super::super::pace::RateDecision;
 use super::super::script::LogStep;
 use super::super::search::{DepthSearch, SearchStep};
-use super::super::stream::{FileIo, NextIo};
+use super::super::stream::{FileExtent, FileIo, NextIo};
 use super::super::syncs::DueSync;
 use super::{JobClone, is_sync_operation, operation_of_direction};
 use crate::program::ProgramError;
@@ -170,9 +170,9 @@ impl JobClone<'_> {
         Ok(match step {
             Some(LogStep::IssueIo {
                 operation,
-                place,
+                extent,
                 intended,
-            }) => self.put_request_step(ring, operation, place, intended)?,
+            }) => self.put_request_step(ring, operation, extent, intended)?,
             Some(LogStep::WaitUntil(due)) => self.reap_until(ring, due),
             Some(LogStep::EndOfLog) | None => self.leave_ring(ring, HaltReason::JobEnd),
         })
@@ -254,8 +254,12 @@ impl JobClone<'_> {
             return Ok(self.leave_ring(ring, HaltReason::LockFile));
         }
         self.last_issued = Some(io);
-        let place = (io.file_index, io.offset_bytes, io.bytes);
-        self.put_request_step(ring, operation_of_direction(io.direction), place, intended)
+        self.put_request_step(
+            ring,
+            operation_of_direction(io.direction),
+            io.extent(),
+            intended,
+        )
     }
 
     /// Returns the work that follows an issued I/O if the clone must leave its ring for it.
@@ -289,11 +293,16 @@ impl JobClone<'_> {
         }
         // What no request can hold is all to the end of the file.
         let bytes = u32::try_from(due.byte_range.end - due.byte_range.start).unwrap_or(0);
-        let place = match is_of_range {
-            true => (due.file_index, due.byte_range.start, bytes),
-            false => (due.file_index, 0, 0),
+        let (offset_bytes, bytes) = match is_of_range {
+            true => (due.byte_range.start, bytes),
+            false => (0, 0),
         };
-        self.put_request_step(ring, due.operation, place, None)
+        let extent = FileExtent {
+            file_index: due.file_index,
+            offset_bytes,
+            bytes,
+        };
+        self.put_request_step(ring, due.operation, extent, None)
             .map(Some)
     }
 
@@ -302,22 +311,22 @@ impl JobClone<'_> {
         &mut self,
         ring: &IoRing<'_>,
         operation: IoOperation,
-        (file, offset_bytes, bytes): (usize, u64, u32),
+        extent: FileExtent,
         intended: Option<Nanoseconds>,
     ) -> Result<RingStep, ProgramError> {
         let request = Submission {
             operation,
-            file: ring.open_files[file].0,
-            offset_bytes,
-            bytes,
+            file: ring.open_files[extent.file_index].0,
+            offset_bytes: extent.offset_bytes,
+            bytes: extent.bytes,
             slot: 0,
             intended_start: intended,
         };
         if let Some(log) = &mut self.iolog_writer {
-            log.record_issue(ring.target_system.now(), file, &request)?;
+            log.record_issue(ring.target_system.now(), extent.file_index, &request)?;
         }
         self.syncs_in_flight += u32::from(is_sync_operation(operation));
-        Ok(RingStep::PutRequest(file, request))
+        Ok(RingStep::PutRequest(extent.file_index, request))
     }
 
     /// Reaps as many completions as the job takes in one call, until few enough requests are in
