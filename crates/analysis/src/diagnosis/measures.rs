@@ -6,7 +6,7 @@ use super::samples::{DRIVER_STAGES, last_stage_end_ns, median};
 use super::searches::SearchMeasures;
 use crate::explanation::timed_window;
 use diskperf_timeline::trace::{Position, RequestPurpose, TracedRequest};
-use diskperf_timeline::{Stage, Trace};
+use diskperf_timeline::{Stage, StageInterval, Trace};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Measures of one run that a diagnosis compares with those of another.
@@ -122,12 +122,22 @@ impl TraceMeasures {
             );
         }
         for process in &trace.processes {
-            for (stage, start, stop) in process.stage_intervals() {
+            for StageInterval {
+                stage,
+                start,
+                end: stop,
+            } in process.stage_intervals()
+            {
                 measures.program_stage_ns[stage.index()] += (stop.0 - start.0) as f64;
             }
         }
         for request in &requests {
-            for (stage, start, stop) in request.stage_intervals() {
+            for StageInterval {
+                stage,
+                start,
+                end: stop,
+            } in request.stage_intervals()
+            {
                 let pieces = measures.durations_by_stage.entry(stage).or_default();
                 pieces.push(stop.0 - start.0);
             }
@@ -174,7 +184,12 @@ impl TraceMeasures {
             self.sector_positions
                 .extend(request.media_position.map(|place| (at, place)));
             let mut own = [0_u64; Stage::COUNT];
-            for (stage, start, stop) in request.stage_intervals() {
+            for StageInterval {
+                stage,
+                start,
+                end: stop,
+            } in request.stage_intervals()
+            {
                 own[stage.index()] += stop.0 - start.0;
             }
             for (stage, ns) in Stage::ALL.into_iter().zip(own).filter(|(_, ns)| *ns > 0) {
@@ -206,8 +221,8 @@ impl TraceMeasures {
                 let distance = from.cylinder.abs_diff(to.cylinder);
                 let seek: u64 = after
                     .stage_intervals()
-                    .filter(|(stage, ..)| *stage == Stage::Seek)
-                    .map(|(_, start, stop)| stop.0 - start.0)
+                    .filter(|interval| interval.stage == Stage::Seek)
+                    .map(|interval| interval.duration().0)
                     .sum();
                 if distance > 0 && seek > 0 {
                     let known = self
@@ -285,6 +300,6 @@ fn find_in_flight_max(from: impl Iterator<Item = u64>, requests: &[&TracedReques
 fn media_transfer_end_ns(request: &TracedRequest) -> Option<u64> {
     let media = request
         .stage_intervals()
-        .filter(|(stage, ..)| *stage == Stage::MediaTransfer);
-    media.map(|(.., stop)| stop.0).last()
+        .filter(|interval| interval.stage == Stage::MediaTransfer);
+    media.map(|interval| interval.end.0).last()
 }

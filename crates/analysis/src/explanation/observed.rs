@@ -62,8 +62,8 @@ pub fn build_trace(block: &BlockTrace) -> Trace {
             .processes
             .iter()
             .flat_map(TracedProcess::stage_intervals);
-        let working = parts.filter(|(stage, ..)| *stage == Stage::SystemCall);
-        let processor = working.map(|(_, from, until)| until.since(from)).sum();
+        let working = parts.filter(|interval| interval.stage == Stage::SystemCall);
+        let processor = working.map(|interval| interval.duration()).sum();
         let busy = |at, processor| TracedBusy {
             sample_time: at,
             processor_busy: processor,
@@ -243,8 +243,8 @@ pub fn find_cpu_share_disagreement(
             .workers
             .get(process.process_number as usize - 1)?;
         let parts = process.stage_intervals();
-        let running = parts.filter(|(stage, ..)| *stage == Stage::SystemCall);
-        let by_events: Nanoseconds = running.map(|(_, from, until)| until.since(from)).sum();
+        let running = parts.filter(|interval| interval.stage == Stage::SystemCall);
+        let by_events: Nanoseconds = running.map(|interval| interval.duration()).sum();
         let elapsed = worker.elapsed_time.0.max(1) as f64;
         Some(CpuShareDisagreement {
             cpu_share_from_events: by_events.0 as f64 / elapsed,

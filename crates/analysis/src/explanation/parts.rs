@@ -3,7 +3,7 @@
 use super::clip_request_parts;
 use super::intervals::TimeIntervals;
 use diskperf_timeline::trace::{ArmWork, Trace};
-use diskperf_timeline::{Nanoseconds, Stage};
+use diskperf_timeline::{Nanoseconds, Stage, StageInterval};
 
 /// Times of a drive's actuator and platters during the elapsed time, by activity, for requests or
 /// in the background. The activities do not overlap, except that `passing` covers parts of the
@@ -43,7 +43,13 @@ pub(super) fn list_arm_work(
         .filter(move |one| one.drive_index == drive);
     let parts = arms.flat_map(|one| {
         let parts = one.stage_intervals();
-        parts.map(move |(stage, start, stop)| (one.arm_work, stage, (start, stop)))
+        parts.map(
+            move |StageInterval {
+                      stage,
+                      start,
+                      end: stop,
+                  }| (one.arm_work, stage, (start, stop)),
+        )
     });
     parts.filter_map(move |(work, stage, (start, stop))| {
         let span = (start.max(from).0, stop.min(until).0);
@@ -76,7 +82,7 @@ pub(super) fn list_request_spans(
         .iter()
         .filter(move |one| one.drive_index == drive);
     let parts = requests.flat_map(move |request| clip_request_parts(request, from, until));
-    parts.filter_map(move |(stage, start, stop)| which(stage).then_some((start.0, stop.0)))
+    parts.filter_map(move |part| which(part.stage).then_some((part.start.0, part.end.0)))
 }
 
 fn is_missed_stage(stage: Stage) -> bool {

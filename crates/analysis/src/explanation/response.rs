@@ -7,7 +7,7 @@
 use super::observed::count_in_flight_max;
 use super::words::{format_percent, format_time_ms, stage_label};
 use diskperf_timeline::trace::{RequestPurpose, TracedRequest};
-use diskperf_timeline::{DieBusy, Ledger, Nanoseconds, Stage, Trace};
+use diskperf_timeline::{DieBusy, Ledger, Nanoseconds, Stage, StageInterval, Trace};
 
 /// Response time of the requests that a program waited for.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,7 +48,12 @@ impl ResponseAccount {
             return None;
         }
         let mut table = [0; Stage::COUNT];
-        for (stage, start, stop) in requests.iter().flat_map(|one| one.stage_intervals()) {
+        for StageInterval {
+            stage,
+            start,
+            end: stop,
+        } in requests.iter().flat_map(|one| one.stage_intervals())
+        {
             table[stage.index()] += stop.0 - start.0;
         }
         let ledger = Ledger::from_table(&table);

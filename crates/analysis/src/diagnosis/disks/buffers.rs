@@ -2,7 +2,7 @@
 
 use super::accesses::moves_arm;
 use diskperf_timeline::trace::{ArmWork, RequestPurpose, TracedRequest};
-use diskperf_timeline::{Stage, Trace};
+use diskperf_timeline::{Stage, StageInterval, Trace};
 use std::collections::BTreeMap;
 
 /// Share of requests with some property, as two counts.
@@ -95,7 +95,12 @@ impl BufferMeasures {
                 one.purpose,
                 RequestPurpose::Write | RequestPurpose::WriteBehind
             );
-            for (stage, from, until) in one.stage_intervals() {
+            for StageInterval {
+                stage,
+                start: from,
+                end: until,
+            } in one.stage_intervals()
+            {
                 // Of other requests, data cross while sectors pass.
                 if stage == Stage::CacheHit || (writes && !needs_arm && stage == Stage::BusTransfer)
                 {
@@ -109,8 +114,8 @@ impl BufferMeasures {
             }
             let command = one
                 .stage_intervals()
-                .filter(|part| part.0 == Stage::Command);
-            let took = command.map(|(_, from, until)| until.0 - from.0).sum();
+                .filter(|part| part.stage == Stage::Command);
+            let took = command.map(|interval| interval.duration().0).sum();
             let kind = CommandClass {
                 is_write: writes,
                 needs_arm,
@@ -205,11 +210,16 @@ const HANDLER_RUNS_SEARCHED_MAX: usize = 16;
 fn interrupt_delay_ns(trace: &Trace, request: &TracedRequest) -> u64 {
     let mut ends = request
         .stage_intervals()
-        .filter(|(stage, ..)| *stage == Stage::Completion);
-    let Some((_, from, until)) = ends.next() else {
+        .filter(|interval| interval.stage == Stage::Completion);
+    let Some(StageInterval {
+        start: from,
+        end: until,
+        ..
+    }) = ends.next()
+    else {
         return 0;
     };
-    let until = ends.last().map_or(until, |(.., until)| until);
+    let until = ends.last().map_or(until, |interval| interval.end);
     let ended = trace
         .handler_work
         .partition_point(|work| work.work_end <= until);

@@ -16,7 +16,7 @@ use crate::report::html::escape;
 use crate::report::html::family::StageFamily;
 use diskperf_timeline::trace::{RequestPurpose, TracedRequest};
 use diskperf_timeline::units::{format_nanoseconds, format_size};
-use diskperf_timeline::{DieBusy, Nanoseconds, Stage};
+use diskperf_timeline::{DieBusy, Nanoseconds, Stage, StageInterval};
 use std::fmt::Write;
 
 pub(super) const PLOT_WIDTH: f64 = 10_000.0;
@@ -214,7 +214,12 @@ fn draw_dies(picture: (&PictureView, &DriveGeometry), rows: &DieRows, top: f64) 
         let Some(die) = find_die_of_request(request, drive) else {
             continue;
         };
-        for (stage, from, until) in request.stage_intervals() {
+        for StageInterval {
+            stage,
+            start: from,
+            end: until,
+        } in request.stage_intervals()
+        {
             if matches!(stage, Stage::DieWait(_)) {
                 let x = (view.x_position(from), view.x_position(until));
                 let y = (rows.die_top(die) + rows.mark_height() - 1.6, 2.4);
@@ -263,9 +268,13 @@ fn describe_request(request: &TracedRequest, drive: &DriveGeometry) -> String {
 /// negligible ones.
 fn list_wait_causes(request: &TracedRequest) -> Vec<(Stage, u64)> {
     let mut causes: Vec<(Stage, u64)> = Vec::new();
-    for (stage, from, until) in request
+    for StageInterval {
+        stage,
+        start: from,
+        end: until,
+    } in request
         .stage_intervals()
-        .filter(|(stage, ..)| is_wait_stage(*stage))
+        .filter(|interval| is_wait_stage(interval.stage))
     {
         let took = until.since(from).0;
         match causes.iter_mut().find(|(other, _)| *other == stage) {
@@ -316,8 +325,13 @@ fn draw_requests(view: &PictureView, drive: &DriveGeometry) -> String {
         );
         // Where all of it is one pixel, that is red.
         let mut parts: Vec<_> = request.stage_intervals().collect();
-        parts.sort_by_key(|(stage, ..)| is_wait_stage(*stage));
-        for (stage, from, until) in parts {
+        parts.sort_by_key(|interval| is_wait_stage(interval.stage));
+        for StageInterval {
+            stage,
+            start: from,
+            end: until,
+        } in parts
+        {
             let class = match is_wait_stage(stage) {
                 true => "missed",
                 false => StageFamily::from_stage(stage)

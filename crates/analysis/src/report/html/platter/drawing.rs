@@ -8,7 +8,7 @@ use crate::report::html::escape;
 use crate::report::html::family::StageFamily;
 use diskperf_timeline::trace::{ArmWork, DiskPosition, RequestPurpose, TracedArm, TracedRequest};
 use diskperf_timeline::units::format_nanoseconds;
-use diskperf_timeline::{Nanoseconds, Stage};
+use diskperf_timeline::{Nanoseconds, Stage, StageInterval};
 use std::fmt::Write;
 
 const LEFT_MARGIN: f64 = 76.0;
@@ -139,7 +139,12 @@ impl PlatterPicture {
             }
         }
         for arm in &self.arm_work {
-            for (stage, from, until) in arm.stage_intervals() {
+            for StageInterval {
+                stage,
+                start: from,
+                end: until,
+            } in arm.stage_intervals()
+            {
                 let took = format_nanoseconds(Nanoseconds(until.0 - from.0));
                 let title = format!(
                     "{}: {}, {took}",
@@ -160,7 +165,12 @@ impl PlatterPicture {
             }
         }
         for request in &self.requests {
-            for (stage, from, until) in request.stage_intervals() {
+            for StageInterval {
+                stage,
+                start: from,
+                end: until,
+            } in request.stage_intervals()
+            {
                 if !self.is_drive_stage(stage) {
                     continue;
                 }
@@ -196,7 +206,12 @@ impl PlatterPicture {
                 );
             }
             let parts = request.stage_intervals();
-            for (stage, from, until) in parts.filter(|(stage, ..)| self.is_drive_stage(*stage)) {
+            for StageInterval {
+                stage,
+                start: from,
+                end: until,
+            } in parts.filter(|interval| self.is_drive_stage(interval.stage))
+            {
                 let what = (purpose_label(request.purpose), request.sector_count);
                 let text = self.draw_span_label(what, stage, (from, until));
                 self.write_label(&mut out, text, (from, until));
@@ -205,7 +220,12 @@ impl PlatterPicture {
         // Reads that wait for what is read ahead are written into it.
         let own = self.arm_work.iter();
         for arm in own.filter(|one| one.arm_work != ArmWork::ReadAhead) {
-            for (stage, from, until) in arm.stage_intervals() {
+            for StageInterval {
+                stage,
+                start: from,
+                end: until,
+            } in arm.stage_intervals()
+            {
                 let text = self.draw_span_label(
                     (arm_work_label(arm.arm_work), arm.sector_count),
                     stage,
@@ -368,11 +388,11 @@ impl PlatterPicture {
     fn draw_legend(&self) -> String {
         let stages = self.requests.iter().flat_map(|one| one.stage_intervals());
         let stages = stages
-            .map(|(stage, ..)| stage)
+            .map(|interval| interval.stage)
             .filter(|stage| self.is_drive_stage(*stage));
         let of_arms = self.arm_work.iter().flat_map(|one| {
             let parts = one.stage_intervals();
-            parts.map(|(stage, ..)| TimelineMark::from_arm_work(one.arm_work, stage))
+            parts.map(|part| TimelineMark::from_arm_work(one.arm_work, part.stage))
         });
         let mut marks: Vec<TimelineMark> = stages
             .chain(self.processor_work.iter().map(|one| one.stage))
