@@ -319,13 +319,8 @@ pub fn timed_window(trace: &Trace) -> Option<(Nanoseconds, Nanoseconds)> {
 
 fn build_program_ledger(process: &TracedProcess) -> ProgramLedger {
     let mut table = [0; Stage::COUNT];
-    for StageInterval {
-        stage,
-        start: from,
-        end: until,
-    } in process.stage_intervals()
-    {
-        table[stage.index()] += until.0 - from.0;
+    for part in process.stage_intervals() {
+        table[part.stage.index()] += part.duration().0;
     }
     ProgramLedger {
         elapsed: process.account_end().since(process.account_start),
@@ -350,13 +345,8 @@ fn build_ledger(processes: &[TracedProcess], from: Nanoseconds, until: Nanosecon
         let end = process.account_end().min(at);
         // Where no program runs, the next has not begun of its own will.
         table[Stage::Think.index()] += at.0 - end.0;
-        for StageInterval {
-            stage,
-            start,
-            end: stop,
-        } in process.stage_intervals()
-        {
-            table[stage.index()] += stop.min(end).0.saturating_sub(start.0);
+        for part in process.stage_intervals() {
+            table[part.stage.index()] += part.end.min(end).0.saturating_sub(part.start.0);
         }
         at = process.account_start;
     }
@@ -389,19 +379,14 @@ fn find_missed_deadlines(
     let mut found: Vec<(Deadline, u64, u64, Vec<u64>)> = Vec::new();
     for request in &trace.requests {
         let revolution = trace.drives[request.drive_index as usize].revolution_ns;
-        for StageInterval {
-            stage,
-            start,
-            end: stop,
-        } in request.stage_intervals()
-        {
-            let Stage::MissedRevolution(deadline) = stage else {
+        for part in request.stage_intervals() {
+            let Stage::MissedRevolution(deadline) = part.stage else {
                 continue;
             };
-            if stop <= from || stop > until {
+            if part.end <= from || part.end > until {
                 continue;
             }
-            let waited = stop.0 - start.0;
+            let waited = part.duration().0;
             let place = found.iter().position(|one| one.0 == deadline);
             let place = place.unwrap_or_else(|| {
                 found.push((deadline, 0, 0, Vec::new()));

@@ -357,10 +357,8 @@ impl Verifier {
     /// Moves the remainders of short writes to the start of their buffers, from which they are
     /// written.
     pub(crate) fn move_remainders(&mut self, system: &mut System, waiting: &[Submission]) {
-        for rest in waiting
-            .iter()
-            .filter(|one| one.operation == IoOperation::Write)
-        {
+        let is_write = |one: &&Submission| one.operation == IoOperation::Write;
+        for rest in waiting.iter().filter(is_write) {
             let Some(Some(block)) = self.blocks_by_slot.get_mut(rest.slot as usize) else {
                 continue;
             };

@@ -7,7 +7,7 @@ mod modelled;
 use diskperf_machine::specification::Software;
 use diskperf_machine::{Machine, RunConditions, TieBreak, WorkerRendezvous};
 use diskperf_system::{Errno, Error, OpenOptions, System};
-use diskperf_timeline::{Ledger, Nanoseconds, Stage, StageInterval, Trace, WorkerMeasure};
+use diskperf_timeline::{Ledger, Nanoseconds, Stage, Trace, WorkerMeasure};
 use modelled::{ANY_SYSTEM, SYSTEMS, ports, ports_alone, specification};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -267,13 +267,8 @@ fn a_trace_is_the_ledger_in_time() {
             .iter()
             .map(|process| {
                 let mut table = [0; Stage::COUNT];
-                for StageInterval {
-                    stage,
-                    start: from,
-                    end: until,
-                } in process.stage_intervals()
-                {
-                    table[stage.index()] += until.0 - from.0;
+                for part in process.stage_intervals() {
+                    table[part.stage.index()] += part.duration().0;
                 }
                 Ledger::from_table(&table).entries().to_vec()
             })

@@ -6,7 +6,7 @@ use super::samples::{DRIVER_STAGES, last_stage_end_ns, median};
 use super::searches::SearchMeasures;
 use crate::explanation::timed_window;
 use diskperf_timeline::trace::{Position, RequestPurpose, TracedRequest};
-use diskperf_timeline::{Stage, StageInterval, Trace};
+use diskperf_timeline::{Stage, Trace};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Measures of one run that a diagnosis compares with those of another.
@@ -122,24 +122,14 @@ impl TraceMeasures {
             );
         }
         for process in &trace.processes {
-            for StageInterval {
-                stage,
-                start,
-                end: stop,
-            } in process.stage_intervals()
-            {
-                measures.program_stage_ns[stage.index()] += (stop.0 - start.0) as f64;
+            for part in process.stage_intervals() {
+                measures.program_stage_ns[part.stage.index()] += part.duration().0 as f64;
             }
         }
         for request in &requests {
-            for StageInterval {
-                stage,
-                start,
-                end: stop,
-            } in request.stage_intervals()
-            {
-                let pieces = measures.durations_by_stage.entry(stage).or_default();
-                pieces.push(stop.0 - start.0);
+            for part in request.stage_intervals() {
+                let pieces = measures.durations_by_stage.entry(part.stage).or_default();
+                pieces.push(part.duration().0);
             }
         }
         for pieces in measures.durations_by_stage.values_mut() {
@@ -184,13 +174,8 @@ impl TraceMeasures {
             self.sector_positions
                 .extend(request.media_position.map(|place| (at, place)));
             let mut own = [0_u64; Stage::COUNT];
-            for StageInterval {
-                stage,
-                start,
-                end: stop,
-            } in request.stage_intervals()
-            {
-                own[stage.index()] += stop.0 - start.0;
+            for part in request.stage_intervals() {
+                own[part.stage.index()] += part.duration().0;
             }
             for (stage, ns) in Stage::ALL.into_iter().zip(own).filter(|(_, ns)| *ns > 0) {
                 self.request_stage_ns[stage.index()] += ns as f64;

@@ -3,7 +3,7 @@
 use super::clip_request_parts;
 use super::intervals::TimeIntervals;
 use diskperf_timeline::trace::{ArmWork, Trace};
-use diskperf_timeline::{Nanoseconds, Stage, StageInterval};
+use diskperf_timeline::{Nanoseconds, Stage};
 
 /// Times of a drive's actuator and platters during the elapsed time, by activity, for requests or
 /// in the background. The activities do not overlap, except that `passing` covers parts of the
@@ -43,13 +43,7 @@ pub(super) fn list_arm_work(
         .filter(move |one| one.drive_index == drive);
     let parts = arms.flat_map(|one| {
         let parts = one.stage_intervals();
-        parts.map(
-            move |StageInterval {
-                      stage,
-                      start,
-                      end: stop,
-                  }| (one.arm_work, stage, (start, stop)),
-        )
+        parts.map(move |part| (one.arm_work, part.stage, (part.start, part.end)))
     });
     parts.filter_map(move |(work, stage, (start, stop))| {
         let span = (start.max(from).0, stop.min(until).0);

@@ -7,7 +7,7 @@
 use super::observed::count_in_flight_max;
 use super::words::{format_percent, format_time_ms, stage_label};
 use diskperf_timeline::trace::{RequestPurpose, TracedRequest};
-use diskperf_timeline::{DieBusy, Ledger, Nanoseconds, Stage, StageInterval, Trace};
+use diskperf_timeline::{DieBusy, Ledger, Nanoseconds, Stage, Trace};
 
 /// Response time of the requests that a program waited for.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,13 +48,8 @@ impl ResponseAccount {
             return None;
         }
         let mut table = [0; Stage::COUNT];
-        for StageInterval {
-            stage,
-            start,
-            end: stop,
-        } in requests.iter().flat_map(|one| one.stage_intervals())
-        {
-            table[stage.index()] += stop.0 - start.0;
+        for part in requests.iter().flat_map(|one| one.stage_intervals()) {
+            table[part.stage.index()] += part.duration().0;
         }
         let ledger = Ledger::from_table(&table);
         let took: Nanoseconds = requests

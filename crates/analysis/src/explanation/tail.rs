@@ -10,7 +10,7 @@ mod tests;
 
 use super::timed_window;
 use diskperf_timeline::trace::{Position, RequestPurpose, TracedRequest};
-use diskperf_timeline::{Nanoseconds, Stage, StageInterval, Trace};
+use diskperf_timeline::{Nanoseconds, Stage, Trace};
 use serde::Serialize;
 
 const CAUSE_COUNT_MAX: usize = 6;
@@ -260,13 +260,8 @@ fn total_above(requests: &[&TracedRequest], p99: Nanoseconds) -> Nanoseconds {
 
 fn sum_time_by_stage(request: &TracedRequest) -> [u64; Stage::COUNT] {
     let mut table = [0; Stage::COUNT];
-    for StageInterval {
-        stage,
-        start: from,
-        end: until,
-    } in request.stage_intervals()
-    {
-        table[stage.index()] += until.0 - from.0;
+    for part in request.stage_intervals() {
+        table[part.stage.index()] += part.duration().0;
     }
     table
 }

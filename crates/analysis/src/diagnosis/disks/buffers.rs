@@ -2,7 +2,7 @@
 
 use super::accesses::moves_arm;
 use diskperf_timeline::trace::{ArmWork, RequestPurpose, TracedRequest};
-use diskperf_timeline::{Stage, StageInterval, Trace};
+use diskperf_timeline::{Stage, Trace};
 use std::collections::BTreeMap;
 
 /// Share of requests with some property, as two counts.
@@ -95,16 +95,12 @@ impl BufferMeasures {
                 one.purpose,
                 RequestPurpose::Write | RequestPurpose::WriteBehind
             );
-            for StageInterval {
-                stage,
-                start: from,
-                end: until,
-            } in one.stage_intervals()
-            {
+            for part in one.stage_intervals() {
                 // Of other requests, data cross while sectors pass.
-                if stage == Stage::CacheHit || (writes && !needs_arm && stage == Stage::BusTransfer)
+                if part.stage == Stage::CacheHit
+                    || (writes && !needs_arm && part.stage == Stage::BusTransfer)
                 {
-                    let takes = until.0 - from.0;
+                    let takes = part.duration().0;
                     let known = found
                         .link_transfer_ns
                         .entry((writes, one.sector_count))
@@ -211,15 +207,10 @@ fn interrupt_delay_ns(trace: &Trace, request: &TracedRequest) -> u64 {
     let mut ends = request
         .stage_intervals()
         .filter(|interval| interval.stage == Stage::Completion);
-    let Some(StageInterval {
-        start: from,
-        end: until,
-        ..
-    }) = ends.next()
-    else {
+    let Some(first) = ends.next() else {
         return 0;
     };
-    let until = ends.last().map_or(until, |interval| interval.end);
+    let until = ends.last().unwrap_or(first).end;
     let ended = trace
         .handler_work
         .partition_point(|work| work.work_end <= until);
@@ -229,5 +220,8 @@ fn interrupt_delay_ns(trace: &Trace, request: &TracedRequest) -> u64 {
         .take(HANDLER_RUNS_SEARCHED_MAX);
     let interrupt = before.find(|work| work.stage == Stage::Interrupt);
     let begins = interrupt.map_or(until, |work| work.work_start);
-    begins.0.checked_sub(from.0).unwrap_or(until.0 - from.0)
+    begins
+        .0
+        .checked_sub(first.start.0)
+        .unwrap_or(until.0 - first.start.0)
 }

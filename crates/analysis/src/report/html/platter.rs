@@ -183,11 +183,11 @@ fn list_processor_activities(
         .processes
         .iter()
         .flat_map(|process| process.stage_intervals());
-    let of_programs = of_programs.filter(|StageInterval { stage, .. }| {
-        let family = super::family::StageFamily::from_stage(*stage);
+    let of_programs = of_programs.filter(|interval| {
+        let family = super::family::StageFamily::from_stage(interval.stage);
         // What a program waits for is the drive's line.
-        family == super::family::StageFamily::Processor && *stage != Stage::Completion
-            || *stage == Stage::MemoryContention
+        family == super::family::StageFamily::Processor && interval.stage != Stage::Completion
+            || interval.stage == Stage::MemoryContention
     });
     let handlers = trace.handler_work.iter();
     let of_handlers = handlers.map(|one| one.stage_interval());

@@ -8,7 +8,7 @@ use crate::report::html::escape;
 use crate::report::html::family::StageFamily;
 use diskperf_timeline::trace::{ArmWork, DiskPosition, RequestPurpose, TracedArm, TracedRequest};
 use diskperf_timeline::units::format_nanoseconds;
-use diskperf_timeline::{Nanoseconds, Stage, StageInterval};
+use diskperf_timeline::{Nanoseconds, Stage};
 use std::fmt::Write;
 
 const LEFT_MARGIN: f64 = 76.0;
@@ -139,21 +139,16 @@ impl PlatterPicture {
             }
         }
         for arm in &self.arm_work {
-            for StageInterval {
-                stage,
-                start: from,
-                end: until,
-            } in arm.stage_intervals()
-            {
-                let took = format_nanoseconds(Nanoseconds(until.0 - from.0));
+            for part in arm.stage_intervals() {
+                let took = format_nanoseconds(part.duration());
                 let title = format!(
                     "{}: {}, {took}",
                     describe_arm_work(arm),
-                    words::stage_label(stage)
+                    words::stage_label(part.stage)
                 );
-                for piece in self.split_into_segments(from, until) {
+                for piece in self.split_into_segments(part.start, part.end) {
                     count += 1;
-                    let mark = TimelineMark::from_arm_work(arm.arm_work, stage);
+                    let mark = TimelineMark::from_arm_work(arm.arm_work, part.stage);
                     draw_rectangle(
                         &mut out,
                         piece,
@@ -165,24 +160,19 @@ impl PlatterPicture {
             }
         }
         for request in &self.requests {
-            for StageInterval {
-                stage,
-                start: from,
-                end: until,
-            } in request.stage_intervals()
-            {
-                if !self.is_drive_stage(stage) {
+            for part in request.stage_intervals() {
+                if !self.is_drive_stage(part.stage) {
                     continue;
                 }
-                let took = format_nanoseconds(Nanoseconds(until.0 - from.0));
+                let took = format_nanoseconds(part.duration());
                 let title = format!(
                     "{}: {}, {took}",
                     describe_request(request),
-                    words::stage_label(stage)
+                    words::stage_label(part.stage)
                 );
-                for piece in self.split_into_segments(from, until) {
+                for piece in self.split_into_segments(part.start, part.end) {
                     count += 1;
-                    let mark = TimelineMark::from_stage(stage);
+                    let mark = TimelineMark::from_stage(part.stage);
                     let band = self.band_of_mark(mark);
                     draw_rectangle(&mut out, piece, band, mark, &title);
                 }
@@ -206,32 +196,22 @@ impl PlatterPicture {
                 );
             }
             let parts = request.stage_intervals();
-            for StageInterval {
-                stage,
-                start: from,
-                end: until,
-            } in parts.filter(|interval| self.is_drive_stage(interval.stage))
-            {
+            for part in parts.filter(|interval| self.is_drive_stage(interval.stage)) {
                 let what = (purpose_label(request.purpose), request.sector_count);
-                let text = self.draw_span_label(what, stage, (from, until));
-                self.write_label(&mut out, text, (from, until));
+                let text = self.draw_span_label(what, part.stage, (part.start, part.end));
+                self.write_label(&mut out, text, (part.start, part.end));
             }
         }
         // Reads that wait for what is read ahead are written into it.
         let own = self.arm_work.iter();
         for arm in own.filter(|one| one.arm_work != ArmWork::ReadAhead) {
-            for StageInterval {
-                stage,
-                start: from,
-                end: until,
-            } in arm.stage_intervals()
-            {
+            for part in arm.stage_intervals() {
                 let text = self.draw_span_label(
                     (arm_work_label(arm.arm_work), arm.sector_count),
-                    stage,
-                    (from, until),
+                    part.stage,
+                    (part.start, part.end),
                 );
-                self.write_label(&mut out, text, (from, until));
+                self.write_label(&mut out, text, (part.start, part.end));
             }
         }
         out
