@@ -20,10 +20,10 @@ pub mod verdict;
 pub mod words;
 
 pub use buffered::BufferHits;
-use diskperf_timeline::block::Operation;
+use diskperf_timeline::block::BlockOperation;
 use diskperf_timeline::ledger::LedgerEntry;
 use diskperf_timeline::trace::{TracedProcess, TracedRequest};
-use diskperf_timeline::{Deadline, Ledger, Nanoseconds, Stage, Trace};
+use diskperf_timeline::{Deadline, Ledger, Nanoseconds, Stage, StageInterval, Trace};
 pub use parts::DriveTimeParts;
 use response::ResponseAccount;
 use serde::Serialize;
@@ -237,7 +237,7 @@ pub struct DeviceAccount {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OperationAccount {
     /// Operation of the counted requests, such as read or write.
-    pub operation: Operation,
+    pub operation: BlockOperation,
     /// Number of completed requests of the operation.
     #[serde(rename = "requests")]
     pub request_count: u64,
@@ -319,8 +319,8 @@ pub fn timed_window(trace: &Trace) -> Option<(Nanoseconds, Nanoseconds)> {
 
 fn build_program_ledger(process: &TracedProcess) -> ProgramLedger {
     let mut table = [0; Stage::COUNT];
-    for (stage, from, until) in process.stage_intervals() {
-        table[stage.index()] += until.0 - from.0;
+    for part in process.stage_intervals() {
+        table[part.stage.index()] += part.duration().0;
     }
     ProgramLedger {
         elapsed: process.account_end().since(process.account_start),
@@ -345,8 +345,8 @@ fn build_ledger(processes: &[TracedProcess], from: Nanoseconds, until: Nanosecon
         let end = process.account_end().min(at);
         // Where no program runs, the next has not begun of its own will.
         table[Stage::Think.index()] += at.0 - end.0;
-        for (stage, start, stop) in process.stage_intervals() {
-            table[stage.index()] += stop.min(end).0.saturating_sub(start.0);
+        for part in process.stage_intervals() {
+            table[part.stage.index()] += part.end.min(end).0.saturating_sub(part.start.0);
         }
         at = process.account_start;
     }
@@ -358,12 +358,12 @@ fn clip_request_parts(
     request: &TracedRequest,
     from: Nanoseconds,
     until: Nanoseconds,
-) -> impl Iterator<Item = (Stage, Nanoseconds, Nanoseconds)> + '_ {
+) -> impl Iterator<Item = StageInterval> + '_ {
     request
         .stage_intervals()
-        .filter_map(move |(stage, start, stop)| {
-            let (start, stop) = (start.max(from), stop.min(until));
-            (start < stop).then_some((stage, start, stop))
+        .filter_map(move |StageInterval { stage, start, end }| {
+            let (start, end) = (start.max(from), end.min(until));
+            (start < end).then_some(StageInterval { stage, start, end })
         })
 }
 
@@ -379,14 +379,14 @@ fn find_missed_deadlines(
     let mut found: Vec<(Deadline, u64, u64, Vec<u64>)> = Vec::new();
     for request in &trace.requests {
         let revolution = trace.drives[request.drive_index as usize].revolution_ns;
-        for (stage, start, stop) in request.stage_intervals() {
-            let Stage::MissedRevolution(deadline) = stage else {
+        for part in request.stage_intervals() {
+            let Stage::MissedRevolution(deadline) = part.stage else {
                 continue;
             };
-            if stop <= from || stop > until {
+            if part.end <= from || part.end > until {
                 continue;
             }
-            let waited = stop.0 - start.0;
+            let waited = part.duration().0;
             let place = found.iter().position(|one| one.0 == deadline);
             let place = place.unwrap_or_else(|| {
                 found.push((deadline, 0, 0, Vec::new()));
@@ -429,8 +429,8 @@ fn account_drive(trace: &Trace, drive: u32, from: Nanoseconds, until: Nanosecond
     let mut sizes: std::collections::BTreeMap<u64, u64> = std::collections::BTreeMap::new();
     let mut requests = 0;
     for request in trace.requests.iter().filter(|one| one.drive_index == drive) {
-        for (stage, start, stop) in clip_request_parts(request, from, until) {
-            table[stage.index()] += stop.0 - start.0;
+        for part in clip_request_parts(request, from, until) {
+            table[part.stage.index()] += part.duration().0;
         }
         if (from..=until).contains(&request.completed_at()) {
             requests += 1;

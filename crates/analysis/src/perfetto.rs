@@ -9,7 +9,7 @@ mod schema;
 
 use crate::explanation::words::{format_bytes, stage_label};
 use crate::explanation::{is_processor_stage, timed_window};
-use diskperf_timeline::trace::{Position, RequestPurpose, TracedFlash, TracedRequest};
+use diskperf_timeline::trace::{Position, RequestPurpose, TracedFlash, TracedRequest, TracedWork};
 use diskperf_timeline::{DieBusy, Nanoseconds, Stage, Trace};
 use prost::Message;
 use schema::{
@@ -161,7 +161,7 @@ impl PacketWriter {
             let name = format!("program {}", process.process_number);
             let parts = process.stage_intervals();
             let slices =
-                parts.map(|(what, from, until)| TrackSlice::new(stage_label(what), from, until));
+                parts.map(|part| TrackSlice::new(stage_label(part.stage), part.start, part.end));
             self.add_lane_tracks(group, &name, slices.collect());
             let mut uses = Vec::new();
             for (place, request) in requests.iter().enumerate() {
@@ -261,14 +261,11 @@ fn build_processor_slices(trace: &Trace) -> Vec<TrackSlice> {
         .iter()
         .flat_map(|process| process.stage_intervals());
     let (from, until) = timed_window(trace).unwrap_or_default();
-    let of_handlers = trace
-        .handler_work
-        .iter()
-        .map(|work| (work.stage, work.work_start, work.work_end));
+    let of_handlers = trace.handler_work.iter().map(TracedWork::stage_interval);
     let mut spans: Vec<(Nanoseconds, Nanoseconds)> = of_programs
         .chain(of_handlers)
-        .filter(|(stage, ..)| is_processor_stage(*stage))
-        .map(|(_, start, stop)| (start.max(from), stop.min(until)))
+        .filter(|interval| is_processor_stage(interval.stage))
+        .map(|interval| (interval.start.max(from), interval.end.min(until)))
         .filter(|(start, stop)| start < stop)
         .collect();
     spans.sort_unstable();
@@ -305,8 +302,8 @@ fn build_stage_slices(
         .iter()
         .filter(|one| drive.is_none_or(|drive| one.drive_index == drive));
     own.flat_map(|request| request.stage_intervals())
-        .filter(|(stage, ..)| which(*stage))
-        .map(|(what, from, until)| TrackSlice::new(stage_label(what), from, until))
+        .filter(|interval| which(interval.stage))
+        .map(|part| TrackSlice::new(stage_label(part.stage), part.start, part.end))
         .collect()
 }
 
@@ -316,17 +313,17 @@ fn build_channel_slice(request: &TracedRequest) -> Option<TrackSlice> {
     let parts: Vec<_> = request.stage_intervals().collect();
     let last = parts
         .iter()
-        .rposition(|(stage, ..)| *stage == Stage::MediaTransfer)?;
+        .rposition(|interval| interval.stage == Stage::MediaTransfer)?;
     let at_drive =
         |stage: Stage| is_arm_stage(stage) || is_platter_stage(stage) || stage == Stage::Command;
     let before = parts[..last]
         .iter()
-        .rposition(|(stage, ..)| !at_drive(*stage));
+        .rposition(|interval| !at_drive(interval.stage));
     let first = before.map_or(0, |place| place + 1);
     Some(TrackSlice::new(
         format!("drive {}", request.drive_index + 1),
-        parts[first].1,
-        parts[last].2,
+        parts[first].start,
+        parts[last].end,
     ))
 }
 
@@ -347,7 +344,7 @@ fn build_request_slice(request: &TracedRequest, trace: &Trace, flow: u64) -> Tra
     TrackSlice {
         flow_ids: ((!request.buffer_uses.is_empty()).then_some(flow), None),
         nested_slices: parts
-            .map(|(what, from, until)| TrackSlice::new(stage_label(what), from, until))
+            .map(|part| TrackSlice::new(stage_label(part.stage), part.start, part.end))
             .collect(),
         annotations: list_request_annotations(request),
         ..TrackSlice::new(

@@ -18,7 +18,7 @@ use crate::verify::{Verifier, verify_field};
 use crate::worker::{Medium, Worker};
 use arrivals::{ArrivalSchedule, Spacing};
 use diskperf_system::{
-    CallKind, EngineChoice, Errno, Error, File, OpenOptions, Operation, RingOptions, System,
+    CallKind, EngineChoice, Errno, Error, File, IoOperation, OpenOptions, RingOptions, System,
 };
 use diskperf_timeline::units::{GIB, MIB};
 use diskperf_timeline::{CacheMode, Nanoseconds};
@@ -71,10 +71,10 @@ choices! {
 }
 
 impl SyncCall {
-    pub(crate) fn sync_operation(self) -> Operation {
+    pub(crate) fn sync_operation(self) -> IoOperation {
         match self {
-            Self::Fdatasync => Operation::Fdatasync,
-            Self::Fsync => Operation::Fsync,
+            Self::Fdatasync => IoOperation::Fdatasync,
+            Self::Fsync => IoOperation::Fsync,
         }
     }
 }

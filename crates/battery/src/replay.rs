@@ -257,8 +257,13 @@ impl AccessPattern for ReplayPattern {
             let files = files.into_iter().map(|file| (file, path.clone())).collect();
             let mut ring = IoRing::new(system, Slots::new(u64::from(replay.slot_count)), files);
             let made = requests_to_issue(replay.clone(), requests);
-            let paced = (replay.replay_pace, replay.trace_start, made);
-            let mut source = TraceSource::new(&ring, (file, durable), paced);
+            let mut source = TraceSource::new(
+                &ring,
+                (file, durable),
+                replay.replay_pace,
+                replay.trace_start,
+                made,
+            );
             ring.run_source(&mut source).await
         })
     }

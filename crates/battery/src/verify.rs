@@ -15,7 +15,7 @@ use crate::parameter::{self, ParameterValue};
 use crate::program::ProgramError;
 use crate::worker::Worker;
 use diskperf_fio::verify::{BlockLayout, BlockWrite, Checksum, SeedSequence};
-use diskperf_system::{File, Operation, ReadBackProgress, Submission, System};
+use diskperf_system::{File, IoOperation, ReadBackProgress, Submission, System};
 use diskperf_timeline::VerifiedBlocks;
 use dump::DumpFiles;
 use generation::OtherRunExpectation;
@@ -163,7 +163,7 @@ impl UnreadBlock {
     /// Returns the read request for the block, in an open file.
     pub(crate) fn read_request(&self, file: File) -> Submission {
         Submission {
-            operation: Operation::Read,
+            operation: IoOperation::Read,
             file,
             offset_bytes: self.block_place.offset_bytes,
             bytes: self.block_record.bytes,
@@ -257,7 +257,7 @@ impl Verifier {
             offset_bytes: request.offset_bytes,
         };
         let purpose = match request.operation {
-            Operation::Write => {
+            IoOperation::Write => {
                 let time_ns = Some(system.now().0);
                 let write = self.record_write(place, request.bytes, time_ns);
                 let number = self.write_count - 1;
@@ -266,12 +266,14 @@ impl Verifier {
                     .fill_block(buffer, write);
                 SlotPurpose::WrittenBlock(number)
             }
-            Operation::Read if self.verification_rules.checks_reads => SlotPurpose::CheckHeaderOnly,
-            Operation::Read
-            | Operation::Fsync
-            | Operation::Fdatasync
-            | Operation::SyncRange(_)
-            | Operation::DiscardRange => return,
+            IoOperation::Read if self.verification_rules.checks_reads => {
+                SlotPurpose::CheckHeaderOnly
+            }
+            IoOperation::Read
+            | IoOperation::Fsync
+            | IoOperation::Fdatasync
+            | IoOperation::SyncRange(_)
+            | IoOperation::DiscardRange => return,
         };
         self.record_slot_block(request.slot, (place, request.bytes), purpose);
     }
@@ -355,10 +357,8 @@ impl Verifier {
     /// Moves the remainders of short writes to the start of their buffers, from which they are
     /// written.
     pub(crate) fn move_remainders(&mut self, system: &mut System, waiting: &[Submission]) {
-        for rest in waiting
-            .iter()
-            .filter(|one| one.operation == Operation::Write)
-        {
+        let is_write = |one: &&Submission| one.operation == IoOperation::Write;
+        for rest in waiting.iter().filter(is_write) {
             let Some(Some(block)) = self.blocks_by_slot.get_mut(rest.slot as usize) else {
                 continue;
             };

@@ -11,8 +11,7 @@ use diskperf_machine::{Machine, RunConditions, WorkerRendezvous as Meeting};
 use diskperf_system::host::{CallClock, HostPorts, HostWorker, WorkerControl};
 use diskperf_system::model::{ModelPorts, ModelWorker};
 use diskperf_system::{
-    EngineChoice, OpenOptions, Operation as RingOperation, RingOptions, Submission, System,
-    run_ready,
+    EngineChoice, IoOperation, OpenOptions, RingOptions, Submission, System, run_ready,
 };
 use diskperf_timeline::trace::TracedRequest;
 use diskperf_timeline::{
@@ -343,7 +342,7 @@ async fn recorded(
             }
             let block = random.next_u64() % (SPACE_BYTES / 4096);
             let submission = Submission {
-                operation: RingOperation::Read,
+                operation: IoOperation::Read,
                 file,
                 offset_bytes: block * 4096,
                 bytes: 4096,

@@ -73,7 +73,7 @@ impl Completion {
     /// Iterates over the stages of the response time with their durations, in order.
     pub fn stages(&self) -> impl Iterator<Item = (Stage, Time)> + '_ {
         stage_intervals(self.spans.issued_at(), self.spans())
-            .map(|(stage, from, until)| (stage, Time(until.0 - from.0)))
+            .map(|interval| (interval.stage, Time(interval.duration().0)))
     }
 
     /// Returns the total time that the request spent in a stage.

@@ -21,7 +21,7 @@ pub use specification::{
 
 use crate::Operation;
 use diskperf_sim::Time;
-use fault::{Arrival, Fault};
+use fault::{ArrivingRequest, Fault};
 use pace::Pace;
 
 /// Maximum number of faults of a drive: the bits of the set of faults that are on.
@@ -257,7 +257,7 @@ impl Faults {
         }
         self.requests += 1;
         effects.request = self.requests;
-        let arrival = Arrival {
+        let arrival = ArrivingRequest {
             now,
             number: self.requests,
             request,

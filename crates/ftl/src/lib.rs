@@ -35,7 +35,7 @@ pub use features::{DieAllocation, Features, SlcCache};
 pub use frontier::Writer;
 pub use ftl::{Ftl, NoFreeSuperblock, Placement};
 pub use instant::UntimedFtl;
-pub use map_cache::{Lookup, MapCache};
+pub use map_cache::{Lookup, MapCache, MapCacheCounts};
 pub use past::PreconditionState;
 pub use recovery::{JournalWrite, PowerCutRecovery};
 pub use specification::{

@@ -22,6 +22,17 @@ struct MapPage {
     is_dirty: bool,
 }
 
+/// Numbers of lookups by result, and of pages written back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MapCacheCounts {
+    /// Lookups whose map page was in memory.
+    pub hit_count: u64,
+    /// Lookups whose map page had to be read from flash.
+    pub miss_count: u64,
+    /// Changed pages that were written back to make space.
+    pub written_back_count: u64,
+}
+
 /// LRU cache of map pages in memory.
 #[derive(Debug, Clone)]
 pub struct MapCache {
@@ -110,9 +121,13 @@ impl MapCache {
             .map(|(index, _)| index)
     }
 
-    /// Returns the numbers of hits, of misses, and of pages written back to make space.
-    pub fn counts(&self) -> (u64, u64, u64) {
-        (self.hit_count, self.miss_count, self.written_back_count)
+    /// Returns the numbers of hits, misses and written-back pages since the cache was created.
+    pub fn counts(&self) -> MapCacheCounts {
+        MapCacheCounts {
+            hit_count: self.hit_count,
+            miss_count: self.miss_count,
+            written_back_count: self.written_back_count,
+        }
     }
 
     /// Drops the least recently used page if the cache is full, and returns that page if it was

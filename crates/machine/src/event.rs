@@ -1,13 +1,13 @@
 //! Events of a modelled computer.
 
 use crate::controllers::ControllerPartEvent;
-use diskperf_sim::{Completion, TaskId};
+use diskperf_sim::{TaskId, WorkCompletion};
 
 /// Event that the hardware of a computer schedules.
 #[derive(Clone, Copy, Debug)]
 pub enum MachineEvent {
     /// Possible end of the current work of a processor.
-    ProcessorCompletion(Completion),
+    ProcessorCompletion(WorkCompletion),
     /// Next step of a controller.
     ControllerPart(ControllerPartEvent),
     /// Tick of the clock.
@@ -18,8 +18,8 @@ pub enum MachineEvent {
     DaemonWakeUp(TaskId),
 }
 
-impl From<Completion> for MachineEvent {
-    fn from(completion: Completion) -> Self {
+impl From<WorkCompletion> for MachineEvent {
+    fn from(completion: WorkCompletion) -> Self {
         Self::ProcessorCompletion(completion)
     }
 }

@@ -20,7 +20,7 @@ struct RendezvousState {
     listening_tasks: Vec<TaskId>,
 }
 
-enum Arrival {
+enum MeetingArrival {
     /// Arrival at a meeting that another worker will never attend.
     BrokenMeeting,
     /// Arrival of the last worker, with the tasks that wait.
@@ -49,12 +49,12 @@ impl WorkerRendezvous {
     pub(crate) async fn attend_meeting(&self, who: &impl Waiter) -> Option<Time> {
         let from = who.now();
         match self.record_arrival(who.task(), from) {
-            Arrival::BrokenMeeting => None,
-            Arrival::LastToArrive(came) => {
+            MeetingArrival::BrokenMeeting => None,
+            MeetingArrival::LastToArrive(came) => {
                 who.wake_all(&came);
                 Some(from)
             }
-            Arrival::BeforeOthers(meetings) => {
+            MeetingArrival::BeforeOthers(meetings) => {
                 who.sleep(None, || false).await;
                 who.book_think(from);
                 self.released_after(meetings)
@@ -109,18 +109,18 @@ impl WorkerRendezvous {
         self.state.borrow().is_broken
     }
 
-    fn record_arrival(&self, task: TaskId, now: Time) -> Arrival {
+    fn record_arrival(&self, task: TaskId, now: Time) -> MeetingArrival {
         let mut state = self.state.borrow_mut();
         if state.is_broken {
-            return Arrival::BrokenMeeting;
+            return MeetingArrival::BrokenMeeting;
         }
         if state.arrived_tasks.len() + 1 < state.expected_count {
             state.arrived_tasks.push(task);
-            return Arrival::BeforeOthers(state.completed_meetings);
+            return MeetingArrival::BeforeOthers(state.completed_meetings);
         }
         state.released_at = now;
         state.completed_meetings += 1;
-        Arrival::LastToArrive(std::mem::take(&mut state.arrived_tasks))
+        MeetingArrival::LastToArrive(std::mem::take(&mut state.arrived_tasks))
     }
 
     /// Returns the end of the meeting after the first `meetings` ones, or None if it has not ended.

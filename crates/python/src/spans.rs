@@ -5,7 +5,7 @@ use crate::figures::{missed_deadline_name, stage_name};
 use crate::table::{TableBuilder, to_signed};
 use diskperf_analysis::explanation::Explanation;
 use diskperf_timeline::trace::{DiskPosition, RequestPurpose, TracedRequest};
-use diskperf_timeline::{Nanoseconds, Stage, Trace};
+use diskperf_timeline::{Nanoseconds, Stage, StageInterval, Trace};
 
 /// Span of a process, a request or an interrupt handler.
 struct SpanRow<'a> {
@@ -65,15 +65,15 @@ fn add_trace_rows<'a>(
     trace: &'a Trace,
     rows: &mut Vec<SpanRow<'a>>,
 ) {
-    let blank = |kind, (stage, from, until)| SpanRow {
+    let blank = |kind, interval: StageInterval| SpanRow {
         program,
         filesystem,
         kind,
         process: None,
         request: None,
-        stage,
-        start: from,
-        end: until,
+        stage: interval.stage,
+        start: interval.start,
+        end: interval.end,
     };
     for process in &trace.processes {
         rows.extend(process.stage_intervals().map(|part| SpanRow {
@@ -88,9 +88,7 @@ fn add_trace_rows<'a>(
         }));
     }
     let handlers = trace.handler_work.iter();
-    rows.extend(
-        handlers.map(|work| blank("handler", (work.stage, work.work_start, work.work_end))),
-    );
+    rows.extend(handlers.map(|work| blank("handler", work.stage_interval())));
 }
 
 fn purpose_name(purpose: RequestPurpose) -> &'static str {

@@ -28,12 +28,12 @@ type Answer = dyn Fn(&str) -> String + Send + Sync;
 /// Control socket of a served drive. Dropping it closes its clients, and removes it.
 #[derive(Debug)]
 pub struct ControlServer {
-    shared: Arc<Shared>,
+    shared: Arc<ControlState>,
     thread: Option<JoinHandle<()>>,
     _file: SocketFile,
 }
 
-struct Shared {
+struct ControlState {
     answer: Box<Answer>,
     is_ending: AtomicBool,
     clients: Mutex<Vec<ControlClient>>,
@@ -44,9 +44,9 @@ struct ControlClient {
     thread: JoinHandle<()>,
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for ControlState {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = formatter.debug_struct("Shared");
+        let mut shown = formatter.debug_struct("ControlState");
         shown.field("is_ending", &self.is_ending).finish()
     }
 }
@@ -63,7 +63,7 @@ impl ControlServer {
         answer: impl Fn(&str) -> String + Send + Sync + 'static,
     ) -> Result<Self, ServeError> {
         let (listener, file) = SocketFile::listen("--control", path)?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ControlState {
             answer: Box::new(answer),
             is_ending: AtomicBool::new(false),
             clients: Mutex::default(),
@@ -91,7 +91,7 @@ impl Drop for ControlServer {
     }
 }
 
-impl Shared {
+impl ControlState {
     fn listen(self: &Arc<Self>, listener: &UnixListener) {
         while !self.is_ending.load(Ordering::Relaxed) {
             match listener.accept() {

@@ -4,7 +4,7 @@ mod core;
 mod request;
 
 pub use request::{
-    Arrival, Client, Completed, DriveEvent, Outcome, RequestKind, ServedRequest, TakenEvents,
+    Client, Completed, DriveEvent, Outcome, RequestKind, ServedRequest, TakenEvents, TimedRequest,
 };
 
 use self::core::{Core, Delivery};
@@ -33,12 +33,12 @@ const IDLE_INTERVAL: Duration = Duration::from_millis(10);
 /// order of their stamps, and the model is never ahead of one. Dropping it ends the thread.
 #[derive(Debug)]
 pub struct ServedDrive {
-    shared: Arc<Shared>,
+    shared: Arc<DriveState>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct DriveState {
     clock: Clock,
     core: Mutex<Core>,
     /// Signalled when the thread has to wake earlier than it planned.
@@ -74,7 +74,7 @@ impl ServedDrive {
         keeps_arrivals: bool,
     ) -> Result<Self, ServeError> {
         let processors = thread::available_parallelism().map_or(1, usize::from);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(DriveState {
             clock,
             core: Mutex::new(Core::new(drive, faults, keeps_arrivals)),
             earlier: Condvar::new(),
@@ -187,7 +187,7 @@ impl ServedDrive {
 
     /// Returns the arrivals that were kept since the last call, in order, and forgets them. There
     /// are none while requests are in flight, whose completions are still missing.
-    pub fn take_arrivals(&self) -> Vec<Arrival> {
+    pub fn take_arrivals(&self) -> Vec<TimedRequest> {
         self.shared.lock().take_arrivals()
     }
 }
@@ -205,7 +205,7 @@ fn deliver(completed: Vec<(Delivery, Outcome)>) {
     }
 }
 
-impl Shared {
+impl DriveState {
     fn lock(&self) -> MutexGuard<'_, Core> {
         // After a panic of the model nothing that it says can be trusted.
         self.core.lock().expect("the model does not panic")

@@ -44,8 +44,8 @@ pub use clock::Clock;
 pub use control::ControlServer;
 pub use data::{Data, Extent};
 pub use drive::{
-    Arrival, Client, Completed, DriveEvent, Outcome, RequestKind, ServedDrive, ServedRequest,
-    TakenEvents,
+    Client, Completed, DriveEvent, Outcome, RequestKind, ServedDrive, ServedRequest, TakenEvents,
+    TimedRequest,
 };
 pub use error::ServeError;
 pub use faults::{FaultLog, read_faults};

@@ -20,11 +20,11 @@ const LATENESS_SHARE_MAX: f64 = 0.05;
 #[derive(Debug)]
 pub struct Statistics {
     start: Instant,
-    state: Mutex<State>,
+    state: Mutex<StatisticsState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct StatisticsState {
     /// One of each [`RequestKind`], in the order of [`RequestKind::ALL`].
     operations: Vec<Counters>,
     connections: u64,
@@ -105,7 +105,7 @@ impl Default for Statistics {
         let operations = RequestKind::ALL.map(|_| Counters::new());
         Self {
             start: Instant::now(),
-            state: Mutex::new(State {
+            state: Mutex::new(StatisticsState {
                 operations: operations.into(),
                 connections: 0,
                 refused: 0,
@@ -166,7 +166,7 @@ impl Statistics {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, StatisticsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -20,7 +20,7 @@ mod sim;
 mod task;
 mod time;
 
-pub use processor::{Completion, CpuId, InterruptLevel, Processor, Processors, Usage};
+pub use processor::{CpuId, InterruptLevel, Processor, Processors, Usage, WorkCompletion};
 pub use queue::TieBreak;
 pub use random::{RandomStream, RandomStreams};
 pub use sim::{Deadlock, Simulation, WaitingTask};

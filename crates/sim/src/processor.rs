@@ -26,7 +26,7 @@ pub type InterruptLevel = u8;
 /// Event at the end of the innermost work of a processor. The owner of the engine passes it to
 /// [`Processors::complete_work`].
 #[derive(Clone, Copy, Debug)]
-pub struct Completion(CpuId);
+pub struct WorkCompletion(CpuId);
 
 /// Breakdown of the time that a piece of simulated work needed; the three parts add up to the
 /// elapsed time.
@@ -149,7 +149,7 @@ impl Processor {
         (state.busy_time, state.handler_busy_time)
     }
 
-    fn set_rate<E: From<Completion>>(&self, sim: &Simulation<E>, thousandths: u64) {
+    fn set_rate<E: From<WorkCompletion>>(&self, sim: &Simulation<E>, thousandths: u64) {
         assert!(
             (1..=FULL_SPEED).contains(&thousandths),
             "a rate of {thousandths}"
@@ -180,7 +180,11 @@ impl Processor {
 
     /// Performs work of the current task that costs `cost` at full speed.
     #[inline]
-    pub async fn spend_work<E: From<Completion>>(&self, sim: &Simulation<E>, cost: Time) -> Usage {
+    pub async fn spend_work<E: From<WorkCompletion>>(
+        &self,
+        sim: &Simulation<E>,
+        cost: Time,
+    ) -> Usage {
         if let Some(slowed) = self.try_work(sim, cost) {
             return Usage {
                 work_time: cost,
@@ -195,7 +199,7 @@ impl Processor {
     /// Polls work that may be interrupted. The caller has tried [`Processor::try_work`] first;
     /// `started` is false at the first poll.
     #[inline(never)]
-    pub fn poll_work<E: From<Completion>>(
+    pub fn poll_work<E: From<WorkCompletion>>(
         &self,
         sim: &Simulation<E>,
         started: &mut bool,
@@ -250,7 +254,7 @@ impl Processor {
         state
     }
 
-    fn reschedule_work_end<E: From<Completion>>(
+    fn reschedule_work_end<E: From<WorkCompletion>>(
         &self,
         state: &mut ProcessorState,
         sim: &Simulation<E>,
@@ -278,7 +282,7 @@ impl Processor {
 
     /// Sets the timer for a new end of the innermost work. None means that the processor has no
     /// work.
-    fn schedule_end<E: From<Completion>>(&self, sim: &Simulation<E>, end: Option<Time>) {
+    fn schedule_end<E: From<WorkCompletion>>(&self, sim: &Simulation<E>, end: Option<Time>) {
         let first = match &self.work_ends {
             None => end.map(|at| (at, self.id)),
             Some(ends) => {
@@ -287,14 +291,14 @@ impl Processor {
             }
         };
         match first {
-            Some((at, id)) => sim.set_timer(at, Completion(id).into()),
+            Some((at, id)) => sim.set_timer(at, WorkCompletion(id).into()),
             None => sim.stop_timer(),
         }
     }
 
     /// Completes the innermost work of the processor, then wakes its task or leaves its interrupt
     /// handler.
-    fn complete_work<E: From<Completion>>(&self, sim: &Simulation<E>) {
+    fn complete_work<E: From<WorkCompletion>>(&self, sim: &Simulation<E>) {
         if self.work_ends.is_some() {
             self.schedule_end(sim, None);
         }
@@ -310,7 +314,7 @@ impl Processor {
         }
     }
 
-    fn leave_innermost<E: From<Completion>>(
+    fn leave_innermost<E: From<WorkCompletion>>(
         &self,
         state: &mut ProcessorState,
         sim: &Simulation<E>,
@@ -331,7 +335,7 @@ impl Processor {
 impl Processor {
     /// Enters an interrupt handler at this level for the current task, as soon as no work of this
     /// level or above runs.
-    pub async fn enter_handler<E: From<Completion>>(
+    pub async fn enter_handler<E: From<WorkCompletion>>(
         &self,
         sim: &Simulation<E>,
         level: InterruptLevel,
@@ -358,7 +362,7 @@ impl Processor {
 
     /// Raises several interrupts at the present time that only consume processor time, given as
     /// level and cost, highest level first.
-    pub fn run_interrupts<E: From<Completion>>(
+    pub fn run_interrupts<E: From<WorkCompletion>>(
         &self,
         sim: &Simulation<E>,
         interrupts: &[(InterruptLevel, Time)],
@@ -414,7 +418,7 @@ impl Processor {
     /// # Panics
     ///
     /// If the current task is not in the innermost handler.
-    pub fn leave_handler<E: From<Completion>>(&self, sim: &Simulation<E>) {
+    pub fn leave_handler<E: From<WorkCompletion>>(&self, sim: &Simulation<E>) {
         let mut state = self.settled_state(sim.now());
         let frame = state.handler_frames.last().expect("a handler is left once");
         assert!(
@@ -437,7 +441,7 @@ impl Processor {
 
     /// Lowers the interrupt level of the current task and lets pending interrupts run. Returns the
     /// time until they end.
-    pub async fn unmask_interrupts<E: From<Completion>>(
+    pub async fn unmask_interrupts<E: From<WorkCompletion>>(
         &self,
         sim: &Simulation<E>,
         level: InterruptLevel,

@@ -7,14 +7,14 @@ use std::rc::Rc;
 #[derive(Debug)]
 enum Event {
     Number(u32),
-    Work(Completion),
+    Work(WorkCompletion),
     Rate(u64),
     Raise(TaskId),
     Tick,
 }
 
-impl From<Completion> for Event {
-    fn from(completion: Completion) -> Self {
+impl From<WorkCompletion> for Event {
+    fn from(completion: WorkCompletion) -> Self {
         Self::Work(completion)
     }
 }

@@ -1,6 +1,6 @@
 //! Background work of a disk actuator, which belongs to no host request.
 
-use crate::{DiskPosition, Nanoseconds, Span, Stage, stage_intervals};
+use crate::{DiskPosition, Nanoseconds, Span, StageInterval, stage_intervals};
 
 /// Kind of actuator work that belongs to no host request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,7 +49,7 @@ impl TracedArm {
     }
 
     /// Returns each stage of the background operation with its start and end.
-    pub fn stage_intervals(&self) -> impl Iterator<Item = (Stage, Nanoseconds, Nanoseconds)> + '_ {
+    pub fn stage_intervals(&self) -> impl Iterator<Item = StageInterval> + '_ {
         stage_intervals(self.work_start, &self.spans)
     }
 

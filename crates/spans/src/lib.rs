@@ -15,6 +15,6 @@ pub use arm::{ArmWork, TracedArm};
 pub use flash::{DieBusyPeriod, FlashBusy, FlashLevelSample, TracedFlash};
 pub use nanoseconds::Nanoseconds;
 pub use position::{DiskPosition, Position};
-pub use request::{RequestTimeline, Span, stage_intervals};
+pub use request::{RequestTimeline, Span, StageInterval, stage_intervals};
 pub use stage::{Deadline, DieBusy, Stage};
 pub use traffic::FlashTraffic;

@@ -101,14 +101,36 @@ impl RequestTimeline {
     }
 }
 
-/// Returns each span with its start, as stage, start and end. The first span starts at `from`.
+/// Period that a request, process or actuator spends in one stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StageInterval {
+    /// Stage of the whole period.
+    pub stage: Stage,
+    /// Start of the period: the end of the stage before.
+    pub start: Nanoseconds,
+    /// End of the period: the start of the next stage.
+    pub end: Nanoseconds,
+}
+
+impl StageInterval {
+    /// Returns the length of the period.
+    pub fn duration(&self) -> Nanoseconds {
+        self.end.since(self.start)
+    }
+}
+
+/// Returns each span with its start. The first span starts at `from`.
 pub fn stage_intervals(
     from: Nanoseconds,
     spans: &[Span],
-) -> impl Iterator<Item = (Stage, Nanoseconds, Nanoseconds)> + '_ {
+) -> impl Iterator<Item = StageInterval> + '_ {
     spans.iter().scan(from, |at, span| {
-        let from = std::mem::replace(at, span.stage_end);
-        Some((span.stage, from, span.stage_end))
+        let start = std::mem::replace(at, span.stage_end);
+        Some(StageInterval {
+            stage: span.stage,
+            start,
+            end: span.stage_end,
+        })
     })
 }
 

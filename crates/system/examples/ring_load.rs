@@ -23,7 +23,7 @@ fn main() {
 mod on_linux {
     use diskperf_system::host::{CallClock, DrivePort, HostPorts, HostWorker, WorkerControl};
     use diskperf_system::{
-        Completion, EngineChoice, OpenOptions, Operation, RingOptions, Submission, System,
+        EngineChoice, IoCompletion, IoOperation, OpenOptions, RingOptions, Submission, System,
         run_ready,
     };
     use diskperf_timeline::{Histogram, Nanoseconds, WorkerMeasure};
@@ -150,7 +150,7 @@ mod on_linux {
         system.open_ring(options, &[file]).await?;
         let mut random = Random(0x9e37_79b9_7f4a_7c15);
         let next = |slot| Submission {
-            operation: Operation::Read,
+            operation: IoOperation::Read,
             file,
             offset_bytes: random.below(blocks) * u64::from(BLOCK_BYTES),
             bytes: BLOCK_BYTES,
@@ -178,7 +178,7 @@ mod on_linux {
         mut next: impl FnMut(u32) -> Submission,
     ) -> diskperf_system::Result<()> {
         let mut submissions: Vec<Submission> = (0..wanted.depth).map(&mut next).collect();
-        let mut completions: Vec<Completion> = Vec::with_capacity(wanted.depth as usize);
+        let mut completions: Vec<IoCompletion> = Vec::with_capacity(wanted.depth as usize);
         let end = system.now() + seconds(wanted.seconds);
         let batch = wanted.batch.unwrap_or(wanted.depth.div_ceil(4)).max(1);
         loop {
@@ -206,7 +206,7 @@ mod on_linux {
         mut next: impl FnMut(u32) -> Submission,
     ) -> diskperf_system::Result<()> {
         let mut submissions: Vec<Submission> = Vec::with_capacity(wanted.depth as usize);
-        let mut completions: Vec<Completion> = Vec::with_capacity(wanted.depth as usize);
+        let mut completions: Vec<IoCompletion> = Vec::with_capacity(wanted.depth as usize);
         let mut free: Vec<u32> = (0..wanted.depth).collect();
         let start = system.now();
         let end = start + seconds(wanted.seconds);
@@ -240,7 +240,7 @@ mod on_linux {
             free.extend(completions.iter().map(|completion| completion.slot));
         }
         while arrival(arrivals) < end {
-            system.count_unissued(Operation::Read, arrival(arrivals));
+            system.count_unissued(IoOperation::Read, arrival(arrivals));
             arrivals += 1;
         }
         Ok(())

@@ -67,8 +67,8 @@ pub use layout::{
 };
 pub use options::{OpenOptions, SeekOrigin};
 pub use ring::{
-    CommittedTransaction, Completion, EngineChoice, MapOptions, NameCall, Operation, RangeSteps,
-    ReadWriteSpans, RingOptions, Submission,
+    CommittedTransaction, EngineChoice, IoCompletion, IoOperation, MapOptions, NameCall,
+    RangeSteps, ReadWriteSpans, RingOptions, Submission,
 };
 
 /// Path of the kernel file that drops the whole page cache of a host.

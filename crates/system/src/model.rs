@@ -39,12 +39,12 @@ pub struct ModelWorker {
     session: Session,
     rendezvous: Rc<WorkerRendezvous>,
     stop_requested: Arc<AtomicBool>,
-    open_files: Vec<Option<OpenFile>>,
+    open_files: Vec<Option<ModelOpenFile>>,
     measurement: TimedPartRecorder,
     open_ring: Option<ModelRing>,
 }
 
-struct OpenFile {
+struct ModelOpenFile {
     path: String,
     /// Drive that holds the file; `None` for a pipe or `/dev/null`.
     drive_number: Option<u32>,
@@ -94,7 +94,7 @@ impl ModelWorker {
         }
     }
 
-    fn insert_file(&mut self, number: usize, file: OpenFile) -> File {
+    fn insert_file(&mut self, number: usize, file: ModelOpenFile) -> File {
         if self.open_files.len() <= number {
             self.open_files.resize_with(number + 1, || None);
         }
@@ -149,7 +149,7 @@ impl ModelWorker {
         let path = path.to_owned();
         Ok(self.insert_file(
             number,
-            OpenFile {
+            ModelOpenFile {
                 path,
                 drive_number: drive,
             },
@@ -356,7 +356,7 @@ impl ModelWorker {
         match self.session.take_pipe_end(number).await {
             Ok(file) => Ok(self.insert_file(
                 file,
-                OpenFile {
+                ModelOpenFile {
                     path,
                     drive_number: None,
                 },

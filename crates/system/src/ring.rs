@@ -66,7 +66,7 @@ pub struct MapOptions {
 
 /// Operation of a request to a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub enum IoOperation {
     /// Read from the file into the slot's buffer.
     Read,
     /// Write of the slot's buffer to the file.
@@ -134,7 +134,7 @@ pub struct ReadWriteSpans {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Submission {
     /// Operation that the request performs.
-    pub operation: Operation,
+    pub operation: IoOperation,
     /// File of the request, which must have been named when the ring was opened.
     pub file: File,
     /// Offset of the request in the file, in bytes.
@@ -150,7 +150,7 @@ pub struct Submission {
 
 /// Completion of a request: its slot, result and response time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Completion {
+pub struct IoCompletion {
     /// Slot of the completed request.
     pub slot: u32,
     /// Number of bytes moved, or the request's error. At the end of a file the number is lower than
@@ -238,7 +238,7 @@ impl System {
         &'a mut self,
         at_least: usize,
         until: Option<Nanoseconds>,
-        completions: &'a mut Vec<Completion>,
+        completions: &'a mut Vec<IoCompletion>,
     ) -> SystemCall<'a, Result<Nanoseconds>> {
         on_each_world!(self, world => world.reap_requests(at_least, until, completions))
     }
@@ -304,14 +304,14 @@ impl System {
 
     /// Counts a read or write that ends now and consisted of several calls, for a worker [without a
     /// ring](Self::begin_name_call_series). It took `duration` and moved `bytes`.
-    pub fn count_request(&mut self, operation: Operation, bytes: u64, duration: Nanoseconds) {
+    pub fn count_request(&mut self, operation: IoOperation, bytes: u64, duration: Nanoseconds) {
         at_once_on_each_world!(self, world => world.count_request(operation, bytes, duration))
     }
 
     /// Counts a request that had arrived, but was not even issued when the program ended, because
     /// all slots were in flight. It counts like an issued request that is incomplete
     /// ([`diskperf_timeline::LoadMeasure::unfinished_count`]).
-    pub fn count_unissued(&mut self, operation: Operation, intended: Nanoseconds) {
+    pub fn count_unissued(&mut self, operation: IoOperation, intended: Nanoseconds) {
         at_once_on_each_world!(self, world => world.count_unissued(operation, intended))
     }
 

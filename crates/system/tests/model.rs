@@ -267,8 +267,8 @@ fn a_trace_is_the_ledger_in_time() {
             .iter()
             .map(|process| {
                 let mut table = [0; Stage::COUNT];
-                for (stage, from, until) in process.stage_intervals() {
-                    table[stage.index()] += until.0 - from.0;
+                for part in process.stage_intervals() {
+                    table[part.stage.index()] += part.duration().0;
                 }
                 Ledger::from_table(&table).entries().to_vec()
             })

@@ -6,7 +6,7 @@ mod support;
 
 use diskperf_system::host::{CallClock, DrivePort, HostPorts, HostWorker, WorkerControl};
 use diskperf_system::{
-    Buffer, EngineChoice, OpenOptions, Operation, RingOptions, SeekOrigin, Submission, System,
+    Buffer, EngineChoice, IoOperation, OpenOptions, RingOptions, SeekOrigin, Submission, System,
     run_ready,
 };
 use diskperf_timeline::Nanoseconds;
@@ -159,8 +159,8 @@ fn requests_under_way_allocate_nothing() {
             system.open_ring(options, &[file]).await.unwrap();
             let request = |slot: u32| Submission {
                 operation: match slot % 3 {
-                    0 => Operation::Write,
-                    _ => Operation::Read,
+                    0 => IoOperation::Write,
+                    _ => IoOperation::Read,
                 },
                 file,
                 offset_bytes: u64::from(slot) * 4096,

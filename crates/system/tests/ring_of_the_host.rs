@@ -7,8 +7,8 @@ mod support;
 
 use diskperf_system::host::{CallClock, DrivePort, HostPorts, HostWorker, WorkerControl};
 use diskperf_system::{
-    EngineChoice, Errno, Error, File, OpenOptions, Operation, RingOptions, SeekOrigin, Submission,
-    System, run_ready,
+    EngineChoice, Errno, Error, File, IoOperation, OpenOptions, RingOptions, SeekOrigin,
+    Submission, System, run_ready,
 };
 use diskperf_timeline::{Engine, WorkerMeasure};
 use requests::{BLOCK, options, reads, request};
@@ -141,7 +141,7 @@ fn a_closed_file_is_given_up_with_its_ring() {
         let file = run_ready(system.open("/mnt0/file", OpenOptions::READ_WRITE)).unwrap();
         run_ready(system.open_ring(options(MANY, engine), &[file])).unwrap();
         let writes: Vec<Submission> = (0..MANY)
-            .map(|slot| request(Operation::Write, file, slot, u64::from(slot)))
+            .map(|slot| request(IoOperation::Write, file, slot, u64::from(slot)))
             .collect();
         run_ready(system.submit_requests(&writes)).unwrap();
         drop(system);
@@ -239,7 +239,7 @@ fn time_of_the_pool_is_the_worker_s() {
         let reads: Vec<Submission> = (0..4)
             .map(|slot| Submission {
                 bytes: 1 << 20,
-                ..request(Operation::Read, file, slot, 256 * u64::from(slot))
+                ..request(IoOperation::Read, file, slot, 256 * u64::from(slot))
             })
             .collect();
         assert_eq!(all(&mut system, &reads), [Ok(1 << 20); 4]);
@@ -284,9 +284,9 @@ fn a_drive_that_is_not_there_is_done_at_once() {
         [Ok(BLOCK), Ok(BLOCK), Ok(512), Ok(0)]
     );
     let others = [
-        request(Operation::Write, file, 0, 0),
-        request(Operation::Fsync, file, 1, 0),
-        request(Operation::DiscardRange, file, 2, 0),
+        request(IoOperation::Write, file, 0, 0),
+        request(IoOperation::Fsync, file, 1, 0),
+        request(IoOperation::DiscardRange, file, 2, 0),
     ];
     assert_eq!(all(&mut system, &others), [Ok(BLOCK), Ok(0), Ok(0)]);
     let measure = measured(&mut system);
@@ -311,7 +311,7 @@ fn a_discard_leaves_a_hole() {
         system.start_measuring(system.now()).unwrap();
         let discard = Submission {
             bytes: 16 * BLOCK,
-            ..request(Operation::DiscardRange, file, 1, 8)
+            ..request(IoOperation::DiscardRange, file, 1, 8)
         };
         match all(&mut system, &[discard])[..] {
             [Ok(0)] => {}
@@ -399,6 +399,6 @@ fn a_slot_is_not_submitted_twice() {
     let mut system = on(drive(DrivePort::NullDrive { length_bytes: 8192 }));
     let file = run_ready(system.open("/dev/drive0", OpenOptions::READ)).unwrap();
     run_ready(system.open_ring(options(2, EngineChoice::BestAvailable), &[file])).unwrap();
-    let read = request(Operation::Read, file, 1, 0);
+    let read = request(IoOperation::Read, file, 1, 0);
     let _ = run_ready(system.submit_requests(&[read, read]));
 }

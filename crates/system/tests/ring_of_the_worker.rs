@@ -5,8 +5,8 @@ mod requests;
 
 use diskperf_system::host::{CallClock, HostPorts, HostWorker, WorkerControl};
 use diskperf_system::{
-    EngineChoice, Errno, File, MapOptions, OpenOptions, Operation, RangeSteps, Submission, System,
-    run_ready,
+    EngineChoice, Errno, File, IoOperation, MapOptions, OpenOptions, RangeSteps, Submission,
+    System, run_ready,
 };
 use requests::{BLOCK, options, request};
 use std::fs;
@@ -55,7 +55,7 @@ fn what_is_read_is_in_the_file_and_what_is_written_comes_to_be_there() {
         let folder = tempfile::tempdir().unwrap();
         let (mut system, file) = opened(folder.path(), engine);
         let read = |system: &mut System, block: u64| {
-            let moved = done(system, request(Operation::Read, file, 1, block)).unwrap();
+            let moved = done(system, request(IoOperation::Read, file, 1, block)).unwrap();
             let buffer = system.ring_buffer(1).unwrap();
             (moved, buffer[0])
         };
@@ -71,7 +71,7 @@ fn what_is_read_is_in_the_file_and_what_is_written_comes_to_be_there() {
         );
         assert_eq!(read(&mut system, last + 1).0, 0, "{engine:?}");
         system.ring_buffer(0).unwrap().fill(77);
-        let write = request(Operation::Write, file, 0, 2);
+        let write = request(IoOperation::Write, file, 0, 2);
         assert_eq!(done(&mut system, write), Ok(BLOCK), "{engine:?}");
         let steps = RangeSteps {
             starts_writeback: true,
@@ -79,9 +79,9 @@ fn what_is_read_is_in_the_file_and_what_is_written_comes_to_be_there() {
             ..RangeSteps::default()
         };
         let syncs = [
-            Operation::Fsync,
-            Operation::Fdatasync,
-            Operation::SyncRange(steps),
+            IoOperation::Fsync,
+            IoOperation::Fdatasync,
+            IoOperation::SyncRange(steps),
         ];
         for sync in syncs {
             assert!(
@@ -112,12 +112,12 @@ fn a_mapped_file_that_became_shorter_is_an_error_and_no_signal() {
         eprintln!("SKIPPED a_mapped_file_that_became_shorter: a kernel before Linux 5.14");
         return;
     }
-    for operation in [Operation::Read, Operation::Write] {
+    for operation in [IoOperation::Read, IoOperation::Write] {
         let behind = request(operation, file, 0, 3);
         assert_eq!(done(&mut system, behind), Err(Errno::Io), "{operation:?}");
     }
     assert_eq!(
-        done(&mut system, request(Operation::Read, file, 0, 0)),
+        done(&mut system, request(IoOperation::Read, file, 0, 0)),
         Ok(BLOCK)
     );
 }

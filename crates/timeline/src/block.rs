@@ -27,7 +27,7 @@ pub struct BlockTrace {
 /// Operation that a block request performs on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Operation {
+pub enum BlockOperation {
     /// Read that some process waits for.
     Read,
     /// Read-ahead: data that may be needed soon, with no process waiting.
@@ -42,7 +42,7 @@ pub enum Operation {
     Other,
 }
 
-impl Operation {
+impl BlockOperation {
     /// Every block operation, for iteration.
     pub const ALL: [Self; 6] = [
         Self::Read,
@@ -73,7 +73,7 @@ pub struct BlockRequest {
     #[serde(rename = "device")]
     pub device_index: u32,
     /// Operation that the block request performs.
-    pub operation: Operation,
+    pub operation: BlockOperation,
     /// First sector of the request, in sectors of 512 bytes.
     pub sector: u64,
     /// Length of the request in bytes.

@@ -54,5 +54,5 @@ pub use verified::VerifiedBlocks;
 pub use window::SteadyWindow;
 
 pub use diskperf_spans::{
-    Deadline, DieBusy, FlashTraffic, Nanoseconds, RequestTimeline, Span, Stage,
+    Deadline, DieBusy, FlashTraffic, Nanoseconds, RequestTimeline, Span, Stage, StageInterval,
 };

@@ -7,7 +7,7 @@ pub use diskperf_spans::{
 };
 
 use crate::{Nanoseconds, Span, Stage};
-use diskperf_spans::stage_intervals;
+use diskperf_spans::{StageInterval, stage_intervals};
 use serde::{Deserialize, Serialize};
 
 /// Event trace of one repetition on a modelled computer.
@@ -194,8 +194,8 @@ impl TracedRequest {
             .map_or(self.issued_at, |span| span.stage_end)
     }
 
-    /// Returns the request's spans as (stage, start, end).
-    pub fn stage_intervals(&self) -> impl Iterator<Item = (Stage, Nanoseconds, Nanoseconds)> + '_ {
+    /// Returns the request's spans with their starts.
+    pub fn stage_intervals(&self) -> impl Iterator<Item = StageInterval> + '_ {
         stage_intervals(self.issued_at, &self.spans)
     }
 }
@@ -237,8 +237,8 @@ impl TracedProcess {
             .map_or(self.account_start, |span| span.stage_end)
     }
 
-    /// Returns the spans of the timed part as (stage, start, end).
-    pub fn stage_intervals(&self) -> impl Iterator<Item = (Stage, Nanoseconds, Nanoseconds)> + '_ {
+    /// Returns the spans of the timed part with their starts.
+    pub fn stage_intervals(&self) -> impl Iterator<Item = StageInterval> + '_ {
         stage_intervals(self.account_start, &self.spans)
     }
 }
@@ -263,6 +263,17 @@ pub struct TracedWork {
     #[serde(default)]
     #[serde(rename = "slowed")]
     pub slowdown_time: Nanoseconds,
+}
+
+impl TracedWork {
+    /// Returns the stage of the work with its start and end.
+    pub fn stage_interval(&self) -> StageInterval {
+        StageInterval {
+            stage: self.stage,
+            start: self.work_start,
+            end: self.work_end,
+        }
+    }
 }
 
 /// Collector of spans that are booked out of order. A waiting process books its wait when the wait

@@ -122,14 +122,14 @@ impl TraceMeasures {
             );
         }
         for process in &trace.processes {
-            for (stage, start, stop) in process.stage_intervals() {
-                measures.program_stage_ns[stage.index()] += (stop.0 - start.0) as f64;
+            for part in process.stage_intervals() {
+                measures.program_stage_ns[part.stage.index()] += part.duration().0 as f64;
             }
         }
         for request in &requests {
-            for (stage, start, stop) in request.stage_intervals() {
-                let pieces = measures.durations_by_stage.entry(stage).or_default();
-                pieces.push(stop.0 - start.0);
+            for part in request.stage_intervals() {
+                let pieces = measures.durations_by_stage.entry(part.stage).or_default();
+                pieces.push(part.duration().0);
             }
         }
         for pieces in measures.durations_by_stage.values_mut() {
@@ -174,8 +174,8 @@ impl TraceMeasures {
             self.sector_positions
                 .extend(request.media_position.map(|place| (at, place)));
             let mut own = [0_u64; Stage::COUNT];
-            for (stage, start, stop) in request.stage_intervals() {
-                own[stage.index()] += stop.0 - start.0;
+            for part in request.stage_intervals() {
+                own[part.stage.index()] += part.duration().0;
             }
             for (stage, ns) in Stage::ALL.into_iter().zip(own).filter(|(_, ns)| *ns > 0) {
                 self.request_stage_ns[stage.index()] += ns as f64;
@@ -206,8 +206,8 @@ impl TraceMeasures {
                 let distance = from.cylinder.abs_diff(to.cylinder);
                 let seek: u64 = after
                     .stage_intervals()
-                    .filter(|(stage, ..)| *stage == Stage::Seek)
-                    .map(|(_, start, stop)| stop.0 - start.0)
+                    .filter(|interval| interval.stage == Stage::Seek)
+                    .map(|interval| interval.duration().0)
                     .sum();
                 if distance > 0 && seek > 0 {
                     let known = self
@@ -285,6 +285,6 @@ fn find_in_flight_max(from: impl Iterator<Item = u64>, requests: &[&TracedReques
 fn media_transfer_end_ns(request: &TracedRequest) -> Option<u64> {
     let media = request
         .stage_intervals()
-        .filter(|(stage, ..)| *stage == Stage::MediaTransfer);
-    media.map(|(.., stop)| stop.0).last()
+        .filter(|interval| interval.stage == Stage::MediaTransfer);
+    media.map(|interval| interval.end.0).last()
 }

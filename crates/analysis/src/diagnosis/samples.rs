@@ -9,10 +9,10 @@ pub(super) const DRIVER_STAGES: &[Stage] = &[Stage::Driver, Stage::DriverQueue];
 /// given ones.
 pub(super) fn last_stage_end_ns(request: &TracedRequest, stages: &[Stage]) -> u64 {
     let parts = request.stage_intervals();
-    let first = parts.take_while(|(stage, ..)| stages.contains(stage));
+    let first = parts.take_while(|interval| stages.contains(&interval.stage));
     first
         .last()
-        .map_or(request.issued_at.0, |(.., until)| until.0)
+        .map_or(request.issued_at.0, |interval| interval.end.0)
 }
 
 /// Returns the median of the values; `None` for an empty slice.

@@ -51,7 +51,7 @@ impl SearchMeasures {
             }
             let away = request
                 .stage_intervals()
-                .any(|(stage, ..)| stage == Stage::Seek);
+                .any(|interval| interval.stage == Stage::Seek);
             if !away {
                 let head = under_head(search_decision_time(trace, request)) as u32;
                 let distance = (slot + slots - head) % slots;
@@ -81,8 +81,9 @@ fn search_end_time(request: &TracedRequest) -> Option<Nanoseconds> {
     let parts: Vec<_> = request.stage_intervals().collect();
     parts.windows(2).find_map(|pair| {
         let (wait, next) = (pair[0], pair[1]);
-        let ended = is_wait(wait.0) && !is_wait(next.0) && next.0 != Stage::MediaTransfer;
-        ended.then_some(wait.2)
+        let ended =
+            is_wait(wait.stage) && !is_wait(next.stage) && next.stage != Stage::MediaTransfer;
+        ended.then_some(wait.end)
     })
 }
 
@@ -101,8 +102,8 @@ fn search_decision_time(trace: &Trace, request: &TracedRequest) -> Nanoseconds {
     let until = Nanoseconds(last_stage_end_ns(request, DRIVER_STAGES));
     let next = request
         .stage_intervals()
-        .find(|(_, from, _)| *from >= until);
-    let waited = next.is_some_and(|(stage, ..)| stage == Stage::ChannelWait);
+        .find(|interval| interval.start >= until);
+    let waited = next.is_some_and(|interval| interval.stage == Stage::ChannelWait);
     if waited || search_end_time(request).is_some() {
         return until;
     }

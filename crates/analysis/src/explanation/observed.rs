@@ -21,7 +21,9 @@
 //! of others.
 
 use super::{DeviceAccount, OperationAccount, TimeAccount, ValueQuantiles, timed_window};
-use diskperf_timeline::block::{BlockRequest, Operation, SchedulingState, ThreadSwitch, TimedPart};
+use diskperf_timeline::block::{
+    BlockOperation, BlockRequest, SchedulingState, ThreadSwitch, TimedPart,
+};
 use diskperf_timeline::trace::{
     RequestPurpose, TracedBusy, TracedDrive, TracedProcess, TracedRequest,
 };
@@ -60,8 +62,8 @@ pub fn build_trace(block: &BlockTrace) -> Trace {
             .processes
             .iter()
             .flat_map(TracedProcess::stage_intervals);
-        let working = parts.filter(|(stage, ..)| *stage == Stage::SystemCall);
-        let processor = working.map(|(_, from, until)| until.since(from)).sum();
+        let working = parts.filter(|interval| interval.stage == Stage::SystemCall);
+        let processor = working.map(|interval| interval.duration()).sum();
         let busy = |at, processor| TracedBusy {
             sample_time: at,
             processor_busy: processor,
@@ -86,11 +88,12 @@ fn build_traced_request(block_request: &BlockRequest) -> TracedRequest {
         sector_count: (block_request.bytes / SECTOR_BYTES) as u32,
         is_fua: false,
         purpose: match block_request.operation {
-            Operation::Read => RequestPurpose::Read,
-            Operation::ReadAhead => RequestPurpose::ReadAhead,
-            Operation::Write | Operation::Flush | Operation::Discard | Operation::Other => {
-                RequestPurpose::Write
-            }
+            BlockOperation::Read => RequestPurpose::Read,
+            BlockOperation::ReadAhead => RequestPurpose::ReadAhead,
+            BlockOperation::Write
+            | BlockOperation::Flush
+            | BlockOperation::Discard
+            | BlockOperation::Other => RequestPurpose::Write,
         },
         media_position: None,
         issued_at: block_request.queued_at,
@@ -240,8 +243,8 @@ pub fn find_cpu_share_disagreement(
             .workers
             .get(process.process_number as usize - 1)?;
         let parts = process.stage_intervals();
-        let running = parts.filter(|(stage, ..)| *stage == Stage::SystemCall);
-        let by_events: Nanoseconds = running.map(|(_, from, until)| until.since(from)).sum();
+        let running = parts.filter(|interval| interval.stage == Stage::SystemCall);
+        let by_events: Nanoseconds = running.map(|interval| interval.duration()).sum();
         let elapsed = worker.elapsed_time.0.max(1) as f64;
         Some(CpuShareDisagreement {
             cpu_share_from_events: by_events.0 as f64 / elapsed,
@@ -303,7 +306,10 @@ fn build_device_account(
         at_device_max: Some(count_in_flight_max(
             own.iter().map(|one| (one.issued_at, one.completed_at)),
         )),
-        operation_accounts: Operation::ALL.into_iter().filter_map(completed).collect(),
+        operation_accounts: BlockOperation::ALL
+            .into_iter()
+            .filter_map(completed)
+            .collect(),
     }
 }
 
@@ -324,7 +330,7 @@ pub fn count_in_flight_max(requests: impl Iterator<Item = (Nanoseconds, Nanoseco
 }
 
 impl OperationAccount {
-    fn from_requests(operation: Operation, all: &[&BlockRequest]) -> Option<Self> {
+    fn from_requests(operation: BlockOperation, all: &[&BlockRequest]) -> Option<Self> {
         let spread = |of: &dyn Fn(&BlockRequest) -> u64| {
             let mut values: Vec<u64> = all.iter().map(|one| of(one)).collect();
             values.sort_unstable();

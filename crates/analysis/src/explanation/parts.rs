@@ -43,7 +43,7 @@ pub(super) fn list_arm_work(
         .filter(move |one| one.drive_index == drive);
     let parts = arms.flat_map(|one| {
         let parts = one.stage_intervals();
-        parts.map(move |(stage, start, stop)| (one.arm_work, stage, (start, stop)))
+        parts.map(move |part| (one.arm_work, part.stage, (part.start, part.end)))
     });
     parts.filter_map(move |(work, stage, (start, stop))| {
         let span = (start.max(from).0, stop.min(until).0);
@@ -76,7 +76,7 @@ pub(super) fn list_request_spans(
         .iter()
         .filter(move |one| one.drive_index == drive);
     let parts = requests.flat_map(move |request| clip_request_parts(request, from, until));
-    parts.filter_map(move |(stage, start, stop)| which(stage).then_some((start.0, stop.0)))
+    parts.filter_map(move |part| which(part.stage).then_some((part.start.0, part.end.0)))
 }
 
 fn is_missed_stage(stage: Stage) -> bool {

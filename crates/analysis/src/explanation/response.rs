@@ -48,8 +48,8 @@ impl ResponseAccount {
             return None;
         }
         let mut table = [0; Stage::COUNT];
-        for (stage, start, stop) in requests.iter().flat_map(|one| one.stage_intervals()) {
-            table[stage.index()] += stop.0 - start.0;
+        for part in requests.iter().flat_map(|one| one.stage_intervals()) {
+            table[part.stage.index()] += part.duration().0;
         }
         let ledger = Ledger::from_table(&table);
         let took: Nanoseconds = requests

@@ -220,7 +220,7 @@ fn build_tail(trace: &Trace, way: RequestDirection) -> Option<LatencyTail> {
             response_time: response_time(example),
             disk_position: example.media_position,
             stage_times: (example.stage_intervals())
-                .map(|(stage, from, until)| (stage, until.since(from)))
+                .map(|interval| (interval.stage, interval.duration()))
                 .collect(),
         },
         rerun_check: None,
@@ -260,8 +260,8 @@ fn total_above(requests: &[&TracedRequest], p99: Nanoseconds) -> Nanoseconds {
 
 fn sum_time_by_stage(request: &TracedRequest) -> [u64; Stage::COUNT] {
     let mut table = [0; Stage::COUNT];
-    for (stage, from, until) in request.stage_intervals() {
-        table[stage.index()] += until.0 - from.0;
+    for part in request.stage_intervals() {
+        table[part.stage.index()] += part.duration().0;
     }
     table
 }

@@ -2,8 +2,8 @@
 
 use super::intervals::TimeIntervals;
 use super::{is_drive_stage, is_processor_stage, parts};
-use diskperf_timeline::trace::{CountedBusy, TracedBusy, TracedProcess};
-use diskperf_timeline::{Nanoseconds, Stage, Trace};
+use diskperf_timeline::trace::{CountedBusy, TracedBusy, TracedProcess, TracedWork};
+use diskperf_timeline::{Nanoseconds, Stage, StageInterval, Trace};
 use serde::Serialize;
 
 /// Utilisation of the parts of a computer, as shares (0 to 1) of the elapsed time.
@@ -223,13 +223,10 @@ fn list_processor_intervals(trace: &Trace, from: Nanoseconds, until: Nanoseconds
         .processes
         .iter()
         .flat_map(TracedProcess::stage_intervals);
-    let of_handlers = trace
-        .handler_work
-        .iter()
-        .map(|work| (work.stage, work.work_start, work.work_end));
-    let cut = |(stage, start, stop): (Stage, Nanoseconds, Nanoseconds)| {
-        let (start, stop) = (start.max(from).0, stop.min(until).0);
-        (is_processor_stage(stage) && start < stop).then_some((start, stop))
+    let of_handlers = trace.handler_work.iter().map(TracedWork::stage_interval);
+    let cut = |interval: StageInterval| {
+        let (start, end) = (interval.start.max(from).0, interval.end.min(until).0);
+        (is_processor_stage(interval.stage) && start < end).then_some((start, end))
     };
     TimeIntervals::from_spans(of_programs.chain(of_handlers).filter_map(cut))
 }

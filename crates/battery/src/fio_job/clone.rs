@@ -24,7 +24,7 @@ use crate::ring::IoRing;
 use crate::worker::Worker;
 use diskperf_fio::job::EngineKind;
 use diskperf_fio::{Direction, JobDefinition};
-use diskperf_system::{Operation, ReadWriteSpans, System};
+use diskperf_system::{IoOperation, ReadWriteSpans, System};
 use diskperf_timeline::Nanoseconds;
 use source::{DrawnIo, HaltReason};
 use waits::{sleep_until, wait_for_job};
@@ -330,18 +330,18 @@ impl<'a> JobClone<'a> {
     }
 }
 
-fn is_sync_operation(operation: Operation) -> bool {
+fn is_sync_operation(operation: IoOperation) -> bool {
     match operation {
-        Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) => true,
-        Operation::Read | Operation::Write | Operation::DiscardRange => false,
+        IoOperation::Fsync | IoOperation::Fdatasync | IoOperation::SyncRange(_) => true,
+        IoOperation::Read | IoOperation::Write | IoOperation::DiscardRange => false,
     }
 }
 
-fn operation_of_direction(direction: Direction) -> Operation {
+fn operation_of_direction(direction: Direction) -> IoOperation {
     match direction {
-        Direction::Read => Operation::Read,
-        Direction::Write => Operation::Write,
-        Direction::Trim => Operation::DiscardRange,
+        Direction::Read => IoOperation::Read,
+        Direction::Write => IoOperation::Write,
+        Direction::Trim => IoOperation::DiscardRange,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::program::ProgramError;
 use diskperf_fio::JobDefinition;
-use diskperf_system::{Operation, Submission, create_log_file};
+use diskperf_system::{IoOperation, Submission, create_log_file};
 use diskperf_timeline::Nanoseconds;
 use std::io::{BufWriter, Write};
 
@@ -53,12 +53,12 @@ impl IologWriter {
         request: &Submission,
     ) -> Result<(), ProgramError> {
         let action = match request.operation {
-            Operation::Read => "read",
-            Operation::Write => "write",
-            Operation::Fsync => "sync",
-            Operation::Fdatasync => "datasync",
-            Operation::SyncRange(_) => "sync_file_range",
-            Operation::DiscardRange => "trim",
+            IoOperation::Read => "read",
+            IoOperation::Write => "write",
+            IoOperation::Fsync => "sync",
+            IoOperation::Fdatasync => "datasync",
+            IoOperation::SyncRange(_) => "sync_file_range",
+            IoOperation::DiscardRange => "trim",
         };
         let at_us = self.timestamp_us(now);
         let Submission {

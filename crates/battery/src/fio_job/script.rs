@@ -2,13 +2,14 @@
 //! (`read_iolog`).
 
 use super::FioJob;
+use super::stream::FileExtent;
 use crate::program::{Program, greatest_common_divisor};
 use diskperf_blocktrace::{Form, TraceReader, TracedOperation as Logged};
 use diskperf_fio::job::{BlockSizes, ReadWriteMode, SkippedKinds};
 use diskperf_fio::offsets::FileRegion;
 use diskperf_fio::plan::{FileSize, PlannedFile};
 use diskperf_fio::{Errors, JobDefinition, PerDirection, Problem};
-use diskperf_system::Operation;
+use diskperf_system::IoOperation;
 use diskperf_timeline::Nanoseconds;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ pub struct IoLog {
 struct LogIo {
     /// Time of issue, from the start of the job.
     issue_time: Nanoseconds,
-    operation: Operation,
+    operation: IoOperation,
     file_index: usize,
     offset_bytes: u64,
     bytes: u32,
@@ -76,10 +77,10 @@ impl IoLog {
                 .issued_ns
                 .saturating_add(reader.first_issue_ns().unwrap_or(0));
             let operation = match record.operation {
-                Logged::Read => Operation::Read,
-                Logged::Write => Operation::Write,
-                Logged::Flush => Operation::Fsync,
-                Logged::Discard if is_of_blktrace => Operation::DiscardRange,
+                Logged::Read => IoOperation::Read,
+                Logged::Write => IoOperation::Write,
+                Logged::Flush => IoOperation::Fsync,
+                Logged::Discard if is_of_blktrace => IoOperation::DiscardRange,
                 Logged::Discard | Logged::WriteZeroes => {
                     script.trim_count += 1;
                     continue;
@@ -130,17 +131,17 @@ impl IoLog {
     pub fn remove_trims(&mut self) {
         let before = self.logged_ios.len();
         self.logged_ios
-            .retain(|io| io.operation != Operation::DiscardRange);
+            .retain(|io| io.operation != IoOperation::DiscardRange);
         self.trim_count += (before - self.logged_ios.len()) as u64;
     }
 
     /// Iterates over the reads, writes and syncs of the log.
     fn iter_data_ios(&self) -> impl Iterator<Item = &LogIo> {
-        let moving = |io: &&LogIo| io.operation != Operation::DiscardRange;
+        let moving = |io: &&LogIo| io.operation != IoOperation::DiscardRange;
         self.logged_ios.iter().filter(moving)
     }
 
-    fn has_operation(&self, operation: Operation) -> bool {
+    fn has_operation(&self, operation: IoOperation) -> bool {
         self.logged_ios.iter().any(|io| io.operation == operation)
     }
 
@@ -181,9 +182,9 @@ impl IoLog {
     /// Returns the job with the log's access mix and block size in place of the job's own options.
     fn apply_to_job(&self, job: &JobDefinition) -> JobDefinition {
         let mut applied = job.clone();
-        let reads = self.has_operation(Operation::Read);
+        let reads = self.has_operation(IoOperation::Read);
         let changes =
-            self.has_operation(Operation::Write) || self.has_operation(Operation::DiscardRange);
+            self.has_operation(IoOperation::Write) || self.has_operation(IoOperation::DiscardRange);
         applied.pattern.access = match (reads, changes) {
             (true, true) => ReadWriteMode::Mixed,
             (true, false) => ReadWriteMode::Read,
@@ -233,12 +234,12 @@ impl IoLog {
 }
 
 /// Reports whether `replay_skip` leaves out an operation of a trace.
-fn is_skipped(skips: SkippedKinds, operation: Operation) -> bool {
+fn is_skipped(skips: SkippedKinds, operation: IoOperation) -> bool {
     match operation {
-        Operation::Read => skips.reads,
-        Operation::Write => skips.writes,
-        Operation::DiscardRange => skips.trims,
-        Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) => skips.syncs,
+        IoOperation::Read => skips.reads,
+        IoOperation::Write => skips.writes,
+        IoOperation::DiscardRange => skips.trims,
+        IoOperation::Fsync | IoOperation::Fdatasync | IoOperation::SyncRange(_) => skips.syncs,
     }
 }
 
@@ -274,8 +275,8 @@ pub(super) struct LogCursor {
 pub(super) enum LogStep {
     /// I/O that is due. `intended` is its time of issue, if the times of the log count.
     IssueIo {
-        operation: Operation,
-        place: (usize, u64, u32),
+        operation: IoOperation,
+        extent: FileExtent,
         intended: Option<Nanoseconds>,
     },
     /// Wait until this time, before which no I/O of the log is due.
@@ -304,7 +305,11 @@ impl LogCursor {
         self.next_index += 1;
         LogStep::IssueIo {
             operation: io.operation,
-            place: (io.file_index, io.offset_bytes, io.bytes),
+            extent: FileExtent {
+                file_index: io.file_index,
+                offset_bytes: io.offset_bytes,
+                bytes: io.bytes,
+            },
             intended: (!self.is_unpaced).then_some(due),
         }
     }
@@ -423,10 +428,10 @@ mod tests {
         ] {
             let mut script = read_bytes(options, TRACE).unwrap();
             let all = [
-                Operation::Read,
-                Operation::Write,
-                Operation::Fsync,
-                Operation::DiscardRange,
+                IoOperation::Read,
+                IoOperation::Write,
+                IoOperation::Fsync,
+                IoOperation::DiscardRange,
             ];
             let count = |script: &IoLog, operation| {
                 let ios = script.logged_ios.iter();
@@ -435,12 +440,12 @@ mod tests {
             let found = all.map(|operation| count(&script, operation));
             assert_eq!(found, expected, "{options}");
             script.remove_trims();
-            assert_eq!(count(&script, Operation::DiscardRange), 0);
+            assert_eq!(count(&script, IoOperation::DiscardRange), 0);
             assert_eq!(script.trim_count, expected[3] as u64, "{options}");
         }
         // An iolog keeps all of its own.
         let script = read("replay_skip=write", LOG).unwrap();
-        assert!(script.has_operation(Operation::Write));
+        assert!(script.has_operation(IoOperation::Write));
     }
 
     #[test]

@@ -24,6 +24,25 @@ pub(super) struct FileIo {
     pub(super) bytes: u32,
 }
 
+/// Bytes of one of the clone's files that an I/O addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FileExtent {
+    /// Index of the file among the clone's files.
+    pub(super) file_index: usize,
+    pub(super) offset_bytes: u64,
+    pub(super) bytes: u32,
+}
+
+impl FileIo {
+    pub(super) fn extent(&self) -> FileExtent {
+        FileExtent {
+            file_index: self.file_index,
+            offset_bytes: self.offset_bytes,
+            bytes: self.bytes,
+        }
+    }
+}
+
 /// Next step in the sequence of a clone's I/Os.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NextIo {

@@ -3,14 +3,14 @@
 use super::stream::FileIo;
 use diskperf_fio::Direction;
 use diskperf_fio::job::{RangeSync, SyncOptions};
-use diskperf_system::{Operation, RangeSteps};
+use diskperf_system::{IoOperation, RangeSteps};
 use std::ops::Range;
 
 /// Sync to be issued, with the written range of one of the clone's files. fsync and fdatasync cover
 /// the whole file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DueSync {
-    pub(super) operation: Operation,
+    pub(super) operation: IoOperation,
     pub(super) file_index: usize,
     pub(super) byte_range: Range<u64>,
 }
@@ -65,18 +65,18 @@ impl SyncSchedule {
     }
 
     /// Returns the sync that is due before the next I/O, if any.
-    pub(super) fn due_operation(&self) -> Option<Operation> {
+    pub(super) fn due_operation(&self) -> Option<IoOperation> {
         let is_due = |every: u64| every > 0 && self.write_count.is_multiple_of(every);
         if self.write_count == 0 || self.was_last_io_sync {
             return None;
         }
         if is_due(self.writes_per_fsync) {
-            return Some(Operation::Fsync);
+            return Some(IoOperation::Fsync);
         }
         if is_due(self.writes_per_fdatasync) {
-            return Some(Operation::Fdatasync);
+            return Some(IoOperation::Fdatasync);
         }
-        is_due(self.writes_per_range_sync).then_some(Operation::SyncRange(self.range_steps))
+        is_due(self.writes_per_range_sync).then_some(IoOperation::SyncRange(self.range_steps))
     }
 
     /// Begins a pass. Its first I/O does not count as following a sync.
@@ -86,7 +86,7 @@ impl SyncSchedule {
 
     /// Records that a sync of a file is issued, and returns the sync with the range written since
     /// the last one.
-    pub(super) fn record_sync(&mut self, operation: Operation, file: usize) -> DueSync {
+    pub(super) fn record_sync(&mut self, operation: IoOperation, file: usize) -> DueSync {
         self.was_last_io_sync = true;
         DueSync {
             operation,

@@ -8,7 +8,7 @@ pub(super) mod installed;
 use super::stream::{FileIo, IoStream, NextIo};
 use crate::company::WorkerGroupMember;
 use diskperf_fio::{Direction, JobEnvironment, JobFile, plan};
-use diskperf_system::Operation;
+use diskperf_system::IoOperation;
 use installed::is_fio_installed;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -317,8 +317,8 @@ fn synced(options: &str) -> Vec<String> {
     loop {
         if let Some(due) = stream.due_sync() {
             let letter = match due.operation {
-                Operation::Fsync => 's',
-                Operation::SyncRange(_) => 'r',
+                IoOperation::Fsync => 's',
+                IoOperation::SyncRange(_) => 'r',
                 _ => 'd',
             };
             done.push(format!("{letter} {}", files[due.file_index].path));

@@ -7,7 +7,7 @@ use crate::random::RandomDraws;
 use crate::ring::IoRing;
 use diskperf_fio::job::VerifiedTrims;
 use diskperf_fio::{Direction, JobDefinition};
-use diskperf_system::Operation;
+use diskperf_system::IoOperation;
 use std::collections::VecDeque;
 
 const TRIM_STREAM: u128 = 18;
@@ -78,10 +78,10 @@ impl JobClone<'_> {
                 verifier
                     .is_some_and(|one| one.record_trim(io.file_index, (io.offset_bytes, io.bytes)))
             });
-            let place = trim.map(|io| (io.file_index, io.offset_bytes, io.bytes));
-            place
-                .map(|place| clone.put_request_step(ring, Operation::DiscardRange, place, None))
-                .transpose()
+            trim.map(|io| {
+                clone.put_request_step(ring, IoOperation::DiscardRange, io.extent(), None)
+            })
+            .transpose()
         };
         self.issue_all(ring, batch, next).await
     }

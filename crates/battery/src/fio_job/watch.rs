@@ -5,7 +5,7 @@ use super::steadiness::SteadyStateCheck;
 use crate::company::{CompletedIos, EndScope, WorkerGroupMember};
 use crate::program::ProgramError;
 use diskperf_fio::{Direction, JobDefinition, PerDirection};
-use diskperf_system::{Operation, Submission};
+use diskperf_system::{IoOperation, Submission};
 use diskperf_timeline::Nanoseconds;
 use diskperf_timeline::units::format_nanoseconds;
 
@@ -185,12 +185,12 @@ impl JobMonitor {
     }
 }
 
-fn direction_of_operation(operation: Operation) -> Option<Direction> {
+fn direction_of_operation(operation: IoOperation) -> Option<Direction> {
     match operation {
-        Operation::Read => Some(Direction::Read),
-        Operation::Write => Some(Direction::Write),
-        Operation::DiscardRange => Some(Direction::Trim),
-        Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) => None,
+        IoOperation::Read => Some(Direction::Read),
+        IoOperation::Write => Some(Direction::Write),
+        IoOperation::DiscardRange => Some(Direction::Trim),
+        IoOperation::Fsync | IoOperation::Fdatasync | IoOperation::SyncRange(_) => None,
     }
 }
 

@@ -139,8 +139,8 @@ enum RankDistribution {
     Normal {
         deviation_blocks: f64,
     },
-    /// Zones as triples: cumulative share of the requests, first block, number of blocks.
-    Zoned(Vec<(f64, u64, u64)>),
+    /// Zones in the order of their blocks.
+    Zoned(Vec<ZoneBounds>),
 }
 
 impl BlockDraws {
@@ -182,9 +182,9 @@ impl BlockDraws {
             RankDistribution::Uniform => return random.draw_below(self.block_count),
             RankDistribution::Zoned(zones) => {
                 let point = random.draw_unit_interval();
-                let zone = zones.iter().find(|(upto, ..)| point <= *upto);
-                let (_, first, blocks) = zone.or(zones.last()).expect("there is a zone");
-                return first + random.draw_below(*blocks);
+                let zone = zones.iter().find(|zone| point <= zone.cumulative_share);
+                let zone = zone.or(zones.last()).expect("there is a zone");
+                return zone.first_block + random.draw_below(zone.block_count);
             }
             RankDistribution::Zipf(zipf) => zipf.draw_rank(random),
             RankDistribution::Pareto { power } => {
@@ -217,7 +217,16 @@ fn find_scatter_factor(blocks: u64) -> u64 {
         .expect("a number that is coprime to another comes soon")
 }
 
-fn zone_bounds(zones: &[AccessZone], blocks: u64) -> Vec<(f64, u64, u64)> {
+/// Blocks of a zone, with the share of the requests that they and the blocks before them receive.
+#[derive(Clone, Copy, Debug)]
+struct ZoneBounds {
+    /// Share of the requests that address this zone or a zone before it, from 0 to 1.
+    cumulative_share: f64,
+    first_block: u64,
+    block_count: u64,
+}
+
+fn zone_bounds(zones: &[AccessZone], blocks: u64) -> Vec<ZoneBounds> {
     let (mut upto, mut range_percent, mut first) = (0.0, 0.0, 0);
     let bound = |zone: &AccessZone| {
         upto += zone.access_percent / 100.0;
@@ -226,7 +235,11 @@ fn zone_bounds(zones: &[AccessZone], blocks: u64) -> Vec<(f64, u64, u64)> {
         let end = (blocks as f64 * range_percent / 100.0).round() as u64;
         let start = first.min(blocks - 1);
         first = end.clamp(start + 1, blocks);
-        (upto, start, first - start)
+        ZoneBounds {
+            cumulative_share: upto,
+            first_block: start,
+            block_count: first - start,
+        }
     };
     zones.iter().map(bound).collect()
 }

@@ -5,7 +5,7 @@ use super::{Durability, LoadRequest};
 use crate::program::ProgramError;
 use crate::ring::slots::CompletedRequest;
 use crate::ring::{IoRing, RequestSource, RingStep};
-use diskperf_system::{File, Operation, Submission};
+use diskperf_system::{File, IoOperation, Submission};
 use diskperf_timeline::Nanoseconds;
 
 /// Source of requests to one file. It ends when the wanted bytes are moved or the wanted time has
@@ -100,7 +100,7 @@ impl<Generate: FnMut() -> LoadRequest> RequestSource for LoadSource<Generate> {
         _: &mut IoRing<'_>,
         done: &mut CompletedRequest,
     ) -> Result<(), ProgramError> {
-        self.unsynced_write_count += u64::from(done.request.operation == Operation::Write);
+        self.unsynced_write_count += u64::from(done.request.operation == IoOperation::Write);
         Ok(())
     }
 
@@ -111,9 +111,9 @@ impl<Generate: FnMut() -> LoadRequest> RequestSource for LoadSource<Generate> {
     }
 }
 
-fn operation_of_request(write: bool) -> Operation {
+fn operation_of_request(write: bool) -> IoOperation {
     match write {
-        true => Operation::Write,
-        false => Operation::Read,
+        true => IoOperation::Write,
+        false => IoOperation::Read,
     }
 }

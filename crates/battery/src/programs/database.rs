@@ -15,7 +15,7 @@ use crate::ring::IoRing;
 use crate::ring::slots::Slots;
 use crate::worker::{Medium, Worker};
 use crate::workload::log::{AppendLog, LogFile, wait_for_next_commit};
-use diskperf_system::{Buffer, File, OpenOptions, Operation, Submission, System};
+use diskperf_system::{Buffer, File, IoOperation, OpenOptions, Submission, System};
 use diskperf_timeline::WorkerMeasure;
 use diskperf_timeline::units::MIB;
 
@@ -287,7 +287,7 @@ impl<'a> PageRequests<'a> {
         }
     }
 
-    fn new_request(&self, operation: Operation, page: u64) -> Submission {
+    fn new_request(&self, operation: IoOperation, page: u64) -> Submission {
         Submission {
             operation,
             file: self.file,
@@ -301,7 +301,7 @@ impl<'a> PageRequests<'a> {
     fn prepare_next_group(&mut self) {
         self.pending_requests.clear();
         for number in 0..self.changed_pages.len() {
-            let request = self.new_request(Operation::Write, self.changed_pages[number]);
+            let request = self.new_request(IoOperation::Write, self.changed_pages[number]);
             self.pending_requests.push(request);
         }
         self.changed_pages.clear();
@@ -313,7 +313,7 @@ impl<'a> PageRequests<'a> {
         } = self.database;
         for _ in 0..clients * reads {
             let page = self.page_draws.draw_block(&mut self.random);
-            let request = self.new_request(Operation::Read, page);
+            let request = self.new_request(IoOperation::Read, page);
             self.pending_requests.push(request);
         }
         for _ in 0..clients * writes {
@@ -325,7 +325,7 @@ impl<'a> PageRequests<'a> {
     fn new_checkpoint(&self) -> Submission {
         Submission {
             bytes: 0,
-            ..self.new_request(Operation::Fdatasync, 0)
+            ..self.new_request(IoOperation::Fdatasync, 0)
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::program::ProgramError;
 use crate::ring::slots::{CompletedRequest, Slots};
 use crate::ring::{IoRing, RequestSource, RingStep};
 use diskperf_blocktrace as blocktrace;
-use diskperf_system::{File, Operation, Submission};
+use diskperf_system::{File, IoOperation, Submission};
 use diskperf_timeline::{Nanoseconds, ReplayPace};
 
 /// Time before a request is due from which a worker on real storage polls the clock instead of
@@ -40,7 +40,9 @@ impl TraceSource {
     pub(super) fn new(
         ring: &IoRing<'_>,
         (file, durable): (File, Option<File>),
-        (pace, begins, requests): (ReplayPace, Option<Nanoseconds>, RequestIterator),
+        pace: ReplayPace,
+        begins: Option<Nanoseconds>,
+        requests: RequestIterator,
     ) -> Self {
         // Memory for many slots takes milliseconds: the trace begins after that.
         let numbers = vec![0; ring.slots.slot_count()];
@@ -196,12 +198,12 @@ fn request_bytes(record: &blocktrace::TraceRecord) -> Result<u32, ProgramError> 
     })
 }
 
-fn to_system_operation(of: blocktrace::TracedOperation) -> Operation {
+fn to_system_operation(of: blocktrace::TracedOperation) -> IoOperation {
     match of {
-        blocktrace::TracedOperation::Read => Operation::Read,
-        blocktrace::TracedOperation::Write => Operation::Write,
-        blocktrace::TracedOperation::Flush => Operation::Fdatasync,
-        blocktrace::TracedOperation::Discard => Operation::DiscardRange,
+        blocktrace::TracedOperation::Read => IoOperation::Read,
+        blocktrace::TracedOperation::Write => IoOperation::Write,
+        blocktrace::TracedOperation::Flush => IoOperation::Fdatasync,
+        blocktrace::TracedOperation::Discard => IoOperation::DiscardRange,
         blocktrace::TracedOperation::WriteZeroes => {
             unreachable!("what writes zeroes without data is not made")
         }

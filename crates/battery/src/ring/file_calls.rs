@@ -1,7 +1,7 @@
 //! Requests that are calls on files and move no data. They run one after the other without a ring,
 //! for the fio engines of this kind.
 
-use diskperf_system::{CallKind, Completion, File, OpenOptions, Operation, Result};
+use diskperf_system::{CallKind, File, IoCompletion, IoOperation, OpenOptions, Result};
 use diskperf_system::{Submission, System};
 
 /// Calls on files that stand for requests.
@@ -41,7 +41,7 @@ impl FileCalls {
         &self,
         system: &mut System,
         request: &Submission,
-    ) -> Result<Completion> {
+    ) -> Result<IoCompletion> {
         let begin = system.now();
         let done = self.make_call(system, request).await;
         let now = system.now();
@@ -58,7 +58,7 @@ impl FileCalls {
             }
             Err(error) => Err(error.errno().ok_or(error)?),
         };
-        Ok(Completion {
+        Ok(IoCompletion {
             slot: request.slot,
             byte_count_or_errno: result,
             response_time: response,
@@ -76,10 +76,10 @@ impl FileCalls {
         } = request;
         let range = offset_bytes..offset_bytes + u64::from(bytes);
         match (self, operation) {
-            (Self::Allocate, Operation::Read) => system.allocate(file, range, false).await?,
-            (Self::Allocate, Operation::Write) => system.allocate(file, range, true).await?,
-            (Self::Allocate, Operation::DiscardRange) => system.punch_hole(file, range).await?,
-            (Self::Truncate, Operation::Write) => system.ftruncate(file, offset_bytes).await?,
+            (Self::Allocate, IoOperation::Read) => system.allocate(file, range, false).await?,
+            (Self::Allocate, IoOperation::Write) => system.allocate(file, range, true).await?,
+            (Self::Allocate, IoOperation::DiscardRange) => system.punch_hole(file, range).await?,
+            (Self::Truncate, IoOperation::Write) => system.ftruncate(file, offset_bytes).await?,
             (Self::DirectoryEntryCalls { call, paths }, _) => {
                 let path = file.closed_number().and_then(|at| paths.get(at as usize));
                 let path = path.expect("a file of the program");

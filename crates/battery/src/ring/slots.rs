@@ -2,7 +2,7 @@
 
 use super::file_calls::FileCalls;
 use crate::program::ProgramError;
-use diskperf_system::{CallKind, Completion, Errno, File, Operation, Submission, System};
+use diskperf_system::{CallKind, Errno, File, IoCompletion, IoOperation, Submission, System};
 use diskperf_timeline::Nanoseconds;
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -39,7 +39,7 @@ pub(crate) struct Slots {
     /// it.
     submission_size_max: usize,
     /// Completions of the last reap. `taken_count` counts those that were taken.
-    completions: Vec<Completion>,
+    completions: Vec<IoCompletion>,
     taken_completion_count: usize,
     /// Calls on files that stand for requests to a ring, if any.
     file_calls: Option<FileCalls>,
@@ -257,7 +257,7 @@ impl Slots {
         if all_moved_bytes >= request.bytes || moves_no_bytes(request.operation) {
             return Ok(false);
         }
-        if request.operation == Operation::Read {
+        if request.operation == IoOperation::Read {
             return Err(ProgramError::ShortFile);
         }
         if moved_bytes == 0 {
@@ -282,23 +282,23 @@ fn new_touched_vec<T: Copy>(count: usize) -> Vec<T> {
     room
 }
 
-fn moves_no_bytes(operation: Operation) -> bool {
+fn moves_no_bytes(operation: IoOperation) -> bool {
     match operation {
-        Operation::Fsync
-        | Operation::Fdatasync
-        | Operation::SyncRange(_)
-        | Operation::DiscardRange => true,
-        Operation::Read | Operation::Write => false,
+        IoOperation::Fsync
+        | IoOperation::Fdatasync
+        | IoOperation::SyncRange(_)
+        | IoOperation::DiscardRange => true,
+        IoOperation::Read | IoOperation::Write => false,
     }
 }
 
-fn system_call_of(operation: Operation) -> CallKind {
+fn system_call_of(operation: IoOperation) -> CallKind {
     match operation {
-        Operation::Read => CallKind::Read,
-        Operation::Write => CallKind::Write,
-        Operation::Fsync => CallKind::Fsync,
-        Operation::Fdatasync => CallKind::Fdatasync,
-        Operation::SyncRange(_) => CallKind::SyncFileRange,
-        Operation::DiscardRange => CallKind::Discard,
+        IoOperation::Read => CallKind::Read,
+        IoOperation::Write => CallKind::Write,
+        IoOperation::Fsync => CallKind::Fsync,
+        IoOperation::Fdatasync => CallKind::Fdatasync,
+        IoOperation::SyncRange(_) => CallKind::SyncFileRange,
+        IoOperation::DiscardRange => CallKind::Discard,
     }
 }

@@ -6,7 +6,7 @@ use crate::load::pace::IssuePace;
 use crate::program::ProgramError;
 use crate::ring::IoRing;
 use crate::worker::Worker;
-use diskperf_system::{CommittedTransaction, File, Operation, Submission, System};
+use diskperf_system::{CommittedTransaction, File, IoOperation, Submission, System};
 use diskperf_timeline::Nanoseconds;
 
 pub(crate) struct LogFile {
@@ -61,7 +61,7 @@ impl AppendLog {
             self.next_offset_bytes = 0;
         }
         self.pending_records.push(Submission {
-            operation: Operation::Write,
+            operation: IoOperation::Write,
             file: self.log_file,
             offset_bytes: self.next_offset_bytes,
             bytes,

@@ -68,7 +68,7 @@ impl ClosedLoopLoad {
         let mut responses = Vec::with_capacity(self.request_count as usize);
         let (mut now, mut rising, mut passed) = (Time::ZERO, true, 0);
         for number in depth..depth + self.request_count {
-            let view = self.queue_view(mechanism, (now, rising, passed));
+            let view = self.queue_view(mechanism, now, rising, passed);
             let positioning =
                 |of: &WaitingCommand| mechanism.positioning_time(now, &of.position, of.is_write);
             let choice = self.queue_policy.choose_command(&view, &queue, positioning);
@@ -92,7 +92,9 @@ impl ClosedLoopLoad {
     fn queue_view(
         &self,
         mechanism: &Mechanism,
-        (now, rising, passed): (Time, bool, u64),
+        now: Time,
+        moving_inward: bool,
+        passed_sector: u64,
     ) -> QueueView {
         let layout = mechanism.layout();
         let (at, stroke) = match self.queue_policy.distance_measure {
@@ -100,13 +102,13 @@ impl ClosedLoopLoad {
                 mechanism.arm_cylinder().into(),
                 layout.cylinder_count().into(),
             ),
-            DistanceMeasure::Sector => (passed, layout.sectors()),
+            DistanceMeasure::Sector => (passed_sector, layout.sectors()),
         };
         QueueView {
             now,
             arm_position: at,
             stroke_length: stroke,
-            moving_inward: rising,
+            moving_inward,
         }
     }
 

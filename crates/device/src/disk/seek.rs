@@ -183,7 +183,11 @@ impl SeekCurve {
                 average_ms,
                 full_stroke_ms,
             } => three_point_law(
-                (*single_cylinder_ms, *average_ms, *full_stroke_ms),
+                SeekTimePoints {
+                    single: *single_cylinder_ms,
+                    average: *average_ms,
+                    full: *full_stroke_ms,
+                },
                 cylinders,
             )?,
             SeekSpecification::DataSheet {
@@ -351,12 +355,25 @@ fn table_law(points: &[(u32, f64)], cylinders: u32) -> Result<SeekLaw, SeekCurve
     Ok(SeekLaw::DenseTable(times.into_boxed_slice()))
 }
 
+/// Seek times that determine a seek curve, in ms.
+#[derive(Clone, Copy, Debug)]
+struct SeekTimePoints {
+    /// Time of a seek over one cylinder.
+    single: f64,
+    /// Mean time over uniform pairs of cylinders.
+    average: f64,
+    /// Time of a seek over the full stroke.
+    full: f64,
+}
+
 /// Returns the curve X sqrt(d - 1) + Y (d - 1) + single whose mean over uniform pairs of cylinders
 /// is `average`.
-fn three_point_law(
-    (single, average, full): (f64, f64, f64),
-    cylinders: u32,
-) -> Result<SeekLaw, SeekCurveError> {
+fn three_point_law(points: SeekTimePoints, cylinders: u32) -> Result<SeekLaw, SeekCurveError> {
+    let SeekTimePoints {
+        single,
+        average,
+        full,
+    } = points;
     let stroke = f64::from(cylinders);
     let root = (15.0 * average - 10.0 * single - 5.0 * full) / (3.0 * stroke.sqrt());
     let line = (7.0 * single - 15.0 * average + 8.0 * full) / (3.0 * stroke);

@@ -121,7 +121,8 @@ pub fn run_experiment(
         FigureExperiment::RandomWrites => {
             let mut drive = build_drive(specification);
             let units = drive.device().sectors();
-            let next = |draws: &mut RandomStream, _| (WRITE, draws.draw_below(units), 1);
+            let next =
+                |draws: &mut RandomStream, _| unit_command(WRITE, draws.draw_below(units), 1);
             run_load(&mut drive, depth, (0, 2000), next)
         }
         FigureExperiment::SteadyWrites => {
@@ -136,14 +137,15 @@ pub fn run_experiment(
             fill_units(&mut drive, UNITS_PER_GIBIBYTE);
             let next = |_: &mut RandomStream, call: u64| {
                 let unit = call * u64::from(CALL_UNITS) % UNITS_PER_GIBIBYTE;
-                (READ, unit, CALL_UNITS)
+                unit_command(READ, unit, CALL_UNITS)
             };
             run_load(&mut drive, depth, (500, 8000), next)
         }
         FigureExperiment::SequentialWrites => {
             let mut drive = build_drive(specification);
-            let next =
-                |_: &mut RandomStream, call: u64| (WRITE, call * u64::from(CALL_UNITS), CALL_UNITS);
+            let next = |_: &mut RandomStream, call: u64| {
+                unit_command(WRITE, call * u64::from(CALL_UNITS), CALL_UNITS)
+            };
             run_load(&mut drive, depth, (6000, 10_000), next)
         }
         FigureExperiment::SyncedWrites => run_synced_writes(specification),
@@ -177,7 +179,7 @@ fn run_random_reads(
         _ => written,
     };
     fill_units(&mut drive, written);
-    let next = |draws: &mut RandomStream, _| (READ, draws.draw_below(units), 1);
+    let next = |draws: &mut RandomStream, _| unit_command(READ, draws.draw_below(units), 1);
     run_load(&mut drive, depth, (1000, 40_000), next)
 }
 
@@ -239,7 +241,7 @@ fn run_mixed(specification: &FlashSpecification, depth: u32) -> LoadMeasurement 
         } else {
             WRITE
         };
-        (operation, draws.draw_below(units), 1)
+        unit_command(operation, draws.draw_below(units), 1)
     };
     let before = 600_000 + 4 * slc_cache_units(&specification);
     run_load(&mut drive, depth, (before, 3 * STEADY_WRITE_COUNT), next)
@@ -271,7 +273,7 @@ fn fill_units(drive: &mut Drive, units: u64) {
     let calls = units / u64::from(CALL_UNITS);
     let next = |_: &mut RandomStream, call: u64| {
         let unit = call % calls * u64::from(CALL_UNITS);
-        (WRITE, unit, CALL_UNITS)
+        unit_command(WRITE, unit, CALL_UNITS)
     };
     run_load(drive, CALL_UNITS, (0, calls), next);
     // Not so long that the cache is folded.
@@ -308,24 +310,25 @@ pub struct LoadMeasurement {
     completed_count: u64,
 }
 
+fn unit_command(operation: Operation, unit: u64, unit_count: u32) -> Command {
+    Command {
+        operation,
+        sector: unit,
+        sectors: unit_count,
+    }
+}
+
 /// Measures requests in a closed loop: `before` completions as warm-up, then `count`. The drive is
 /// idle at the end. `next` generates each request by its number.
 fn run_load(
     drive: &mut Drive,
     depth: u32,
     (before, count): (u64, u64),
-    mut next: impl FnMut(&mut RandomStream, u64) -> (Operation, u64, u32),
+    mut next: impl FnMut(&mut RandomStream, u64) -> Command,
 ) -> LoadMeasurement {
     let mut draws = RandomStreams::new(LOAD_SEED).named_stream("places");
     let mut numbers = 0..;
-    let next = || {
-        let (operation, sector, sectors) = next(&mut draws, numbers.next().expect("no end"));
-        Command {
-            operation,
-            sector,
-            sectors,
-        }
-    };
+    let next = || next(&mut draws, numbers.next().expect("no end"));
     let mut asked = ClosedLoop::start(drive, depth, next).expect(CHECKED_MESSAGE);
     asked.by_ref().take(before as usize).for_each(drop);
     let begun = asked.drive().now();

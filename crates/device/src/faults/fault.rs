@@ -32,7 +32,7 @@ struct Started {
 
 /// Request at its arrival, with the geometry of the drive.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Arrival {
+pub(super) struct ArrivingRequest {
     pub(super) now: Time,
     pub(super) number: u64,
     pub(super) request: FaultRequest,
@@ -40,7 +40,7 @@ pub(super) struct Arrival {
     pub(super) drive_sectors: u64,
 }
 
-impl Arrival {
+impl ArrivingRequest {
     pub(super) fn strike(&self, fault: usize, effect: StrikeEffect) -> Strike {
         Strike {
             fault,
@@ -199,7 +199,7 @@ impl Fault {
     pub(super) fn strike(
         &mut self,
         number: usize,
-        arrival: &Arrival,
+        arrival: &ArrivingRequest,
         effects: &mut FaultEffects,
     ) -> Option<StrikeEffect> {
         let operation = OperationKind::from_operation(arrival.request.operation);
@@ -264,7 +264,7 @@ impl Fault {
     }
 
     /// Whether a request has an operation and an address that the fault concerns.
-    fn concerns(&self, arrival: &Arrival, operation: OperationKind) -> bool {
+    fn concerns(&self, arrival: &ArrivingRequest, operation: OperationKind) -> bool {
         let FaultSpecification {
             sectors,
             operations,
@@ -286,7 +286,7 @@ impl Fault {
 
     fn strike_unreadable(
         &mut self,
-        arrival: &Arrival,
+        arrival: &ArrivingRequest,
         operation: OperationKind,
         effects: &mut FaultEffects,
         [retry, reassignment]: [Time; 2],
@@ -324,7 +324,7 @@ impl Fault {
 
     fn flip_bits(
         &self,
-        arrival: &Arrival,
+        arrival: &ArrivingRequest,
         operation: OperationKind,
         effects: &mut FaultEffects,
         share: f64,
@@ -355,7 +355,7 @@ impl Fault {
 
     /// Draws the change of a write's data; `None` if the write has too few sectors, or the range
     /// too few.
-    fn change_data(&mut self, arrival: &Arrival) -> Option<SilentChange> {
+    fn change_data(&mut self, arrival: &ArrivingRequest) -> Option<SilentChange> {
         let touched = arrival.sectors();
         let count = touched.end - touched.start;
         match self.specification.kind {

@@ -406,7 +406,7 @@ impl Flash {
             match event {
                 FlashEvent::CommandDecoded(id) => self.dispatch_decoded(at, requests, id),
                 FlashEvent::WriteDataArrived { id, first, units } => {
-                    self.complete_arrival(at, requests, (id, first, units));
+                    self.complete_arrival(at, requests, id, first, units);
                 }
                 FlashEvent::PageSensed(op) => self.complete_sensing(at, op),
                 FlashEvent::PageCrossed(op) => self.complete_passed_transfer(at, requests, op),

@@ -79,7 +79,9 @@ impl FlashLink {
         &mut self,
         now: Time,
         toward: TransferDirection,
-        (ready, bytes, overhead): (Time, u64, Time),
+        ready: Time,
+        bytes: u64,
+        overhead: Time,
     ) -> FlashTransfer {
         let ns_per_byte = self.ns_per_byte[usize::from(toward == TransferDirection::ToDrive)];
         let takes = Time((bytes as f64 * ns_per_byte + 0.5) as u64) + overhead;

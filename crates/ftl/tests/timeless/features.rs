@@ -4,7 +4,7 @@
 use crate::support::{self, SEED, below, random};
 use diskperf_ftl::{
     CollectionStep, DataSeparation, DieAllocation, Features, Ftl, Geometry, Lookup, MapCache,
-    PreconditionState, SlcCache, Specification, UntimedFtl, VictimPolicy, Writer,
+    MapCacheCounts, PreconditionState, SlcCache, Specification, UntimedFtl, VictimPolicy, Writer,
 };
 
 /// 100 superblocks of 4 dies with 2 programs of 24 units.
@@ -170,24 +170,29 @@ pub(crate) fn a_map_cache_hits_by_what_it_covers() {
         for page in 0..units / ENTRIES {
             cache.look_up_entry(page * ENTRIES, false);
         }
-        let (_, before, _) = cache.counts();
+        let before = cache.counts().miss_count;
         for _ in 0..200_000 {
             cache.look_up_entry(below(&mut random, units), false);
         }
-        let (_, misses, written) = cache.counts();
-        let is = (misses - before) as f64 / 200_000.0;
+        let counts = cache.counts();
+        let is = (counts.miss_count - before) as f64 / 200_000.0;
         assert!(
             (is - should_be).abs() < 0.01,
             "{is:.3} miss of {space} times"
         );
-        assert_eq!(written, 0);
+        assert_eq!(counts.written_back_count, 0);
     }
     // In order a page misses once.
     let mut cache = MapCache::new(ROOM, ENTRIES, 4 * ROOM * ENTRIES);
     for unit in 0..100 * ENTRIES {
         cache.look_up_entry(unit, false);
     }
-    assert_eq!(cache.counts(), (100 * 1023, 100, 0));
+    let counts = MapCacheCounts {
+        hit_count: 100 * 1023,
+        miss_count: 100,
+        written_back_count: 0,
+    };
+    assert_eq!(cache.counts(), counts);
 }
 
 #[test]
@@ -212,7 +217,12 @@ fn a_changed_map_page_is_written_before_it_makes_room() {
         cache.look_up_entry(12, false),
         Lookup::Miss { written_back }
     );
-    assert_eq!(cache.counts(), (1, 4, 1));
+    let counts = MapCacheCounts {
+        hit_count: 1,
+        miss_count: 4,
+        written_back_count: 1,
+    };
+    assert_eq!(cache.counts(), counts);
 }
 
 /// Each of two streams fills superblocks of its own, and so does what is moved of each.

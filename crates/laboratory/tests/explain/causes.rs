@@ -199,8 +199,8 @@ fn truth(change: &Change, base: &Base, b: &Trace) -> (Option<Deadline>, bool) {
             .requests
             .iter()
             .flat_map(|request| request.stage_intervals());
-        let of = parts.filter(|(stage, ..)| *stage == Stage::MissedRevolution(deadline));
-        of.map(|(_, from, until)| (until.0 - from.0) as f64).sum()
+        let of = parts.filter(|interval| interval.stage == Stage::MissedRevolution(deadline));
+        of.map(|interval| interval.duration().0 as f64).sum()
     };
     let more = |deadline: Deadline| missed(b, deadline) - missed(a, deadline);
     let most = Deadline::ALL

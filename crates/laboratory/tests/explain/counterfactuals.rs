@@ -22,8 +22,8 @@ fn spent(traces: &[Trace], which: impl Fn(Stage) -> bool) -> u64 {
     let requests = traces.iter().flat_map(|trace| &trace.requests);
     let parts = requests.flat_map(|request| request.stage_intervals());
     parts
-        .filter(|(stage, ..)| which(*stage))
-        .map(|(_, from, until)| until.0 - from.0)
+        .filter(|interval| which(interval.stage))
+        .map(|interval| interval.duration().0)
         .sum()
 }
 

@@ -109,7 +109,10 @@ fn ways_between_tracks_are_no_part_of_the_transfer() {
     let case = Case::of("read_8192", "vax780-uda50-ra81").with(&["drive.head_switch_ms=0.1"]);
     let traces = case.traces().expect("it runs");
     let switched_within = traces[0].requests.iter().filter(|request| {
-        let stages: Vec<Stage> = request.stage_intervals().map(|(stage, ..)| stage).collect();
+        let stages: Vec<Stage> = request
+            .stage_intervals()
+            .map(|interval| interval.stage)
+            .collect();
         stages
             .windows(2)
             .any(|pair| pair == [Stage::MediaTransfer, Stage::HeadSwitch])
@@ -118,8 +121,8 @@ fn ways_between_tracks_are_no_part_of_the_transfer() {
     let longest = traces[0].requests.iter().map(|request| {
         let media = request
             .stage_intervals()
-            .filter(|(stage, ..)| *stage == Stage::MediaTransfer);
-        let ns: u64 = media.map(|(_, from, until)| until.0 - from.0).sum();
+            .filter(|interval| interval.stage == Stage::MediaTransfer);
+        let ns: u64 = media.map(|interval| interval.duration().0).sum();
         ns as f64 / f64::from(request.sector_count)
     });
     let slots = traces[0].requests[0].disk_position().expect("a disk").slots;

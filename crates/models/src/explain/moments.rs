@@ -97,8 +97,8 @@ fn from_trace(
 
 fn service_start(request: &TracedRequest) -> Nanoseconds {
     let mut parts = request.stage_intervals();
-    let queued = parts.find(|(stage, ..)| *stage == Stage::ControllerQueue);
-    queued.map_or(request.issued_at, |(.., until)| until)
+    let queued = parts.find(|interval| interval.stage == Stage::ControllerQueue);
+    queued.map_or(request.issued_at, |interval| interval.end)
 }
 
 fn build_record(

@@ -2,7 +2,7 @@
 //! told what time it is.
 
 use super::{
-    Arrival, Client, Completed, DriveEvent, Outcome, RequestKind, ServedRequest, TakenEvents,
+    Client, Completed, DriveEvent, Outcome, RequestKind, ServedRequest, TakenEvents, TimedRequest,
 };
 use diskperf_device::faults::{FaultCompletion, FaultEffects, FaultRequest, Faults};
 use diskperf_device::{Completion, Drive, Operation, Refusal};
@@ -44,9 +44,9 @@ impl fmt::Debug for Delivery {
     }
 }
 
-/// A command of the drive that is part of a request.
+/// Command to the modelled drive, the whole or a part of a request.
 #[derive(Clone, Copy, Debug)]
-struct Command {
+struct DriveCommand {
     /// Index of the request.
     request: usize,
     operation: Operation,
@@ -55,7 +55,7 @@ struct Command {
 }
 
 #[derive(Debug)]
-struct InFlight {
+struct InFlightRequest {
     arrival: ArrivedRequest,
     request: FaultRequest,
     effects: FaultEffects,
@@ -97,14 +97,14 @@ pub(super) struct Core {
     faults: Faults,
     held: BTreeMap<HeldKey, Held>,
     held_count: u64,
-    requests: Vec<Option<InFlight>>,
+    requests: Vec<Option<InFlightRequest>>,
     free: Vec<usize>,
     /// Request of each command in the drive, by the place of the command.
     request_of_place: Vec<usize>,
     /// Commands that wait for room in the drive's queue, oldest first.
-    commands_awaiting_queue: VecDeque<Command>,
+    commands_awaiting_queue: VecDeque<DriveCommand>,
     completed: Vec<(Delivery, Outcome)>,
-    arrivals: Option<Vec<Arrival>>,
+    arrivals: Option<Vec<TimedRequest>>,
     arrival_count: u64,
     events: Option<TakenEvents>,
     is_shut_down: bool,
@@ -242,7 +242,7 @@ impl Core {
         };
         let effects = self.faults.arrive(now, faulty);
         let index = self.arrivals.as_mut().map(|arrivals| {
-            arrivals.push(Arrival {
+            arrivals.push(TimedRequest {
                 request,
                 arrived: now,
                 due: None,
@@ -261,7 +261,7 @@ impl Core {
             request,
             time: now,
         });
-        let in_flight = InFlight {
+        let in_flight = InFlightRequest {
             arrival,
             request: faulty,
             effects: effects.clone(),
@@ -301,7 +301,7 @@ impl Core {
             },
             operation => operation,
         };
-        let command = |sector, sectors| Command {
+        let command = |sector, sectors| DriveCommand {
             request: index,
             operation,
             sector,
@@ -369,7 +369,7 @@ impl Core {
         if request.flush_follows {
             request.flush_follows = false;
             request.commands_left = 1;
-            self.commands_awaiting_queue.push_back(Command {
+            self.commands_awaiting_queue.push_back(DriveCommand {
                 request: index,
                 operation: Operation::Flush,
                 sector: 0,
@@ -384,7 +384,7 @@ impl Core {
         let request = self.requests[index].take();
         let request = request.expect("a request finishes once");
         self.free.push(index);
-        let InFlight {
+        let InFlightRequest {
             arrival,
             request,
             effects,
@@ -414,7 +414,7 @@ impl Core {
 
     /// Returns the arrivals so far; none while requests are in flight, whose completions are
     /// still missing.
-    pub(super) fn take_arrivals(&mut self) -> Vec<Arrival> {
+    pub(super) fn take_arrivals(&mut self) -> Vec<TimedRequest> {
         let is_idle = self.is_idle();
         match &mut self.arrivals {
             // Requests in flight still write into the list.

@@ -94,9 +94,9 @@ pub trait Client: Send + Sync {
     fn complete(&self, completed: Completed);
 }
 
-/// A request as the drive took it and completed it.
+/// Served request with the virtual times of its arrival and completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrival {
+pub struct TimedRequest {
     /// Request as the client sent it.
     pub request: ServedRequest,
     /// Virtual time of its arrival.

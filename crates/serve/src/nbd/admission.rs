@@ -12,12 +12,12 @@ pub const BYTES_IN_FLIGHT_MAX: u64 = 64 * 1024 * 1024;
 /// Requests and bytes of a connection in flight. The largest request fits into an empty one.
 #[derive(Debug, Default)]
 pub(super) struct Admission {
-    state: Mutex<InFlight>,
+    state: Mutex<AdmittedLoad>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct InFlight {
+struct AdmittedLoad {
     requests: usize,
     bytes: u64,
 }
@@ -52,7 +52,7 @@ impl Admission {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, InFlight> {
+    fn lock(&self) -> MutexGuard<'_, AdmittedLoad> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

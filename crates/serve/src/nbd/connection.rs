@@ -6,7 +6,7 @@ use super::handshake::{Handshake, OPTION_BYTES_MAX, OPTION_HEADER_BYTES, OptionH
 use super::output::ReplySender;
 use super::socket::{Input, Socket};
 use super::wire::{
-    Agreement, Command, EXTENTS_MAX, NbdError, PAYLOAD_BYTES_MAX, REQUEST_BYTES, Reply,
+    Agreement, ClientCommand, EXTENTS_MAX, NbdError, PAYLOAD_BYTES_MAX, REQUEST_BYTES, Reply,
     RequestHeader,
 };
 use crate::{Client, Completed, Outcome, RequestKind, Served, ServedRequest};
@@ -170,11 +170,11 @@ impl Transmission {
                 return Err(ErrorKind::InvalidData.into());
             }
             match header.validate(&self.export, self.agreed) {
-                Ok(Command::Disconnect) => return Ok(()),
-                Ok(Command::BlockStatus { only_first }) => {
+                Ok(ClientCommand::Disconnect) => return Ok(()),
+                Ok(ClientCommand::BlockStatus { only_first }) => {
                     self.answer_block_status(&header, only_first);
                 }
-                Ok(Command::Drive {
+                Ok(ClientCommand::Drive {
                     kind,
                     fua,
                     keep_allocated,

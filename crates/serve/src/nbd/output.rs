@@ -14,12 +14,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 pub(super) struct ReplySender {
     socket: Arc<Socket>,
     admission: Arc<Admission>,
-    state: Mutex<State>,
+    state: Mutex<OutputState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct OutputState {
     /// Replies that the socket did not take yet, oldest first.
     backlog: VecDeque<Outgoing>,
     /// Whether the client is gone: replies are forgotten.
@@ -89,7 +89,7 @@ impl ReplySender {
     }
 
     /// Sends what the socket takes.
-    fn send_backlog(&self, state: &mut State) {
+    fn send_backlog(&self, state: &mut OutputState) {
         while let Some(outgoing) = state.backlog.front_mut() {
             let is_sent = match state.is_broken {
                 true => Ok(true),
@@ -109,7 +109,7 @@ impl ReplySender {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, OutputState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

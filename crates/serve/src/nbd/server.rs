@@ -42,7 +42,7 @@ pub enum Address {
 /// A served drive that listens for clients. Dropping it ends serving.
 #[derive(Debug)]
 pub struct Server {
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     uri: String,
     /// The socket of a Unix address.
     socket_file: Option<SocketFile>,
@@ -50,7 +50,7 @@ pub struct Server {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct ServerState {
     served: Arc<Served>,
     export: Export,
     listener: Listener,
@@ -115,7 +115,7 @@ impl Server {
             is_read_only: served.is_read_only,
             is_rotational: served.is_rotational,
         };
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ServerState {
             served,
             export,
             listener,
@@ -160,7 +160,7 @@ impl Drop for Server {
     }
 }
 
-impl Shared {
+impl ServerState {
     fn listen(self: &Arc<Self>) {
         while !self.is_ending.load(Ordering::Relaxed) {
             match wait(self.listener.as_fd(), PollFlags::IN, Some(ENDING_INTERVAL)) {

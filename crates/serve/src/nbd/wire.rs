@@ -103,9 +103,9 @@ pub struct RequestHeader {
 /// Number of the command that data follow.
 pub const COMMAND_WRITE: u16 = 1;
 
-/// A request that is to be carried out.
+/// Valid request of a client, which the server executes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Command {
+pub enum ClientCommand {
     /// Request that the drive executes.
     Drive {
         /// Kind of the request.
@@ -173,11 +173,11 @@ impl RequestHeader {
     /// # Errors
     ///
     /// The number that the client is answered.
-    pub fn validate(&self, export: &Export, agreed: Agreement) -> Result<Command, NbdError> {
+    pub fn validate(&self, export: &Export, agreed: Agreement) -> Result<ClientCommand, NbdError> {
         let (kind, allowed) = match self.command {
             0 => (RequestKind::Read, request_flags::DF),
             1 => (RequestKind::Write, 0),
-            2 => return Ok(Command::Disconnect),
+            2 => return Ok(ClientCommand::Disconnect),
             3 => (RequestKind::Flush, 0),
             4 => (RequestKind::Trim, 0),
             5 => (RequestKind::Cache, 0),
@@ -218,7 +218,7 @@ impl RequestHeader {
         if self.has(request_flags::FAST_ZERO) && export.is_rotational {
             return Err(NbdError::NotSupported);
         }
-        Ok(Command::Drive {
+        Ok(ClientCommand::Drive {
             kind,
             fua: self.has(request_flags::FUA),
             keep_allocated: self.has(request_flags::NO_HOLE),
@@ -229,14 +229,14 @@ impl RequestHeader {
         &self,
         export: &Export,
         agreed: Agreement,
-    ) -> Result<Command, NbdError> {
+    ) -> Result<ClientCommand, NbdError> {
         let allowed = request_flags::FUA | request_flags::REQ_ONE;
         let is_valid = agreed.has_allocation_context
             && self.flags & !allowed == 0
             && self.bytes > 0
             && self.is_within(export);
         match is_valid {
-            true => Ok(Command::BlockStatus {
+            true => Ok(ClientCommand::BlockStatus {
                 only_first: self.has(request_flags::REQ_ONE),
             }),
             false => Err(NbdError::Invalid),

@@ -3,7 +3,7 @@
 use crate::client::{Client, serve};
 use diskperf_catalogue::Catalogue;
 use diskperf_device::{Drive, Operation, Unit};
-use diskperf_serve::{Arrival, RequestKind, ServedOptions, resolve_drive};
+use diskperf_serve::{RequestKind, ServedOptions, TimedRequest, resolve_drive};
 use diskperf_sim::{RandomStreams, Time};
 use std::time::{Duration, Instant};
 
@@ -56,7 +56,7 @@ fn the_queue_is_that_of_the_drive() {
 
 /// Returns the completion times of arrivals that are submitted to a drive in virtual time.
 /// Requests that find its queue full wait for room.
-fn due_in_virtual_time(drive: &mut Drive, arrivals: &[Arrival]) -> Vec<Time> {
+fn due_in_virtual_time(drive: &mut Drive, arrivals: &[TimedRequest]) -> Vec<Time> {
     let mut due = vec![Time::ZERO; arrivals.len()];
     let mut in_drive = Vec::new();
     let mut take = |drive: &mut Drive, in_drive: &mut Vec<_>| {

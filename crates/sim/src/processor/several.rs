@@ -1,6 +1,6 @@
 //! Set of processors of a multiprocessor computer.
 
-use super::{Completion, Processor};
+use super::{Processor, WorkCompletion};
 use crate::sim::Simulation;
 use crate::time::Time;
 use std::cell::RefCell;
@@ -55,17 +55,17 @@ impl Processors {
     /// # Panics
     ///
     /// If `thousandths` is 0, or above full speed.
-    pub fn set_rate<E: From<Completion>>(&self, sim: &Simulation<E>, thousandths: u64) {
+    pub fn set_rate<E: From<WorkCompletion>>(&self, sim: &Simulation<E>, thousandths: u64) {
         for processor in self.iter() {
             processor.set_rate(sim, thousandths);
         }
     }
 
     /// Completes the innermost work of the processor that the event names.
-    pub fn complete_work<E: From<Completion>>(
+    pub fn complete_work<E: From<WorkCompletion>>(
         &self,
         sim: &Simulation<E>,
-        Completion(id): Completion,
+        WorkCompletion(id): WorkCompletion,
     ) {
         self[id].complete_work(sim);
     }

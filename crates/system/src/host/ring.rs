@@ -14,7 +14,7 @@ mod sync_range;
 mod uring;
 
 use super::clock::{CallClock, MonotonicClock, monotonic_now};
-use crate::{CallKind, Completion, EngineChoice, Errno, Error, File, Operation, Result};
+use crate::{CallKind, EngineChoice, Errno, Error, File, IoCompletion, IoOperation, Result};
 use crate::{RingOptions, Submission};
 use buffers::RingBuffers;
 use diskperf_timeline::{Engine as EngineName, Nanoseconds};
@@ -86,7 +86,7 @@ impl RingSlot {
     fn new_idle(slot: u32) -> Self {
         Self {
             submission: Submission {
-                operation: Operation::Read,
+                operation: IoOperation::Read,
                 file: File(0),
                 offset_bytes: 0,
                 bytes: 0,
@@ -112,8 +112,8 @@ pub(super) struct ReapedRequest {
 }
 
 impl ReapedRequest {
-    fn to_completion(self) -> Completion {
-        Completion {
+    fn to_completion(self) -> IoCompletion {
+        IoCompletion {
             slot: self.submission.slot,
             byte_count_or_errno: self.byte_count_or_errno,
             response_time: self.response_time,
@@ -209,7 +209,7 @@ impl HostRing {
             if let Some(intended) = submission.intended_start {
                 late(begin.since(intended));
             }
-            if submission.operation == Operation::Write && slot.has_own_data {
+            if submission.operation == IoOperation::Write && slot.has_own_data {
                 self.buffers.stamp_write_data(&submission);
             }
             self.in_flight_count += 1;
@@ -240,7 +240,7 @@ impl HostRing {
         let Some(file) = self.ring_files.find_open(submission.file) else {
             return self.complete_with_error(submission.slot, libc::EBADF);
         };
-        let moves = matches!(submission.operation, Operation::Read | Operation::Write);
+        let moves = matches!(submission.operation, IoOperation::Read | IoOperation::Write);
         if moves && submission.bytes > self.buffers.buffer_bytes() {
             return self.complete_with_error(submission.slot, libc::EINVAL);
         }
@@ -489,12 +489,13 @@ impl Drop for HostRing {
 }
 
 /// Reports whether an operation leaves data that needs a sync.
-pub(super) fn modifies_data(operation: Operation) -> bool {
+pub(super) fn modifies_data(operation: IoOperation) -> bool {
     match operation {
-        Operation::Write | Operation::DiscardRange => true,
-        Operation::Read | Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) => {
-            false
-        }
+        IoOperation::Write | IoOperation::DiscardRange => true,
+        IoOperation::Read
+        | IoOperation::Fsync
+        | IoOperation::Fdatasync
+        | IoOperation::SyncRange(_) => false,
     }
 }
 

@@ -74,9 +74,9 @@ pub struct HostWorker {
     pub(super) engine_note: Option<EngineNote>,
     pub(super) ports: HostPorts,
     pub(super) worker_control: WorkerControl,
-    pub(super) open_files: Vec<Option<OpenFile>>,
+    pub(super) open_files: Vec<Option<HostOpenFile>>,
     /// Files that were written and closed in the timed part, to be synced at its end.
-    unsynced_closed_files: Vec<OpenFile>,
+    unsynced_closed_files: Vec<HostOpenFile>,
     /// Whether more files were written and closed than `closed` holds.
     has_unsynced_closed_files: bool,
     storage_account: Option<ProcIoFile>,
@@ -93,7 +93,7 @@ pub struct HostWorker {
     pub(super) ended_measure: Option<Box<WorkerMeasure>>,
 }
 
-pub(super) struct OpenFile {
+pub(super) struct HostOpenFile {
     pub(super) file_descriptor: OwnedFd,
     pub(super) path: String,
     /// State of a null drive; `None` for other files.
@@ -187,7 +187,7 @@ impl HostWorker {
         let is_in_directory = matches!(name, PortPath::DirectoryPath(..));
         self.worker_measure.metadata_call_count += u64::from(flags.contains(OFlags::CREATE));
         let path = path.to_owned();
-        Ok(self.insert_open_file(OpenFile {
+        Ok(self.insert_open_file(HostOpenFile {
             file_descriptor: descriptor,
             path,
             null_file: null,
@@ -198,7 +198,7 @@ impl HostWorker {
     }
 
     /// Stores an open file under the lowest free descriptor, as open(2) does.
-    fn insert_open_file(&mut self, open: OpenFile) -> File {
+    fn insert_open_file(&mut self, open: HostOpenFile) -> File {
         let free = self
             .open_files
             .iter()
@@ -449,7 +449,7 @@ impl HostWorker {
         let path = format!("pipe end {number}");
         let descriptor =
             end.ok_or_else(|| Error::call_failed(CallKind::Pipe, &path, Errno::BadFile))?;
-        Ok(self.insert_open_file(OpenFile {
+        Ok(self.insert_open_file(HostOpenFile {
             file_descriptor: descriptor,
             path,
             null_file: None,
@@ -647,10 +647,10 @@ fn publish_progress(control: &WorkerControl, measure: &WorkerMeasure) {
 #[inline]
 fn open_file<'a>(
     control: &WorkerControl,
-    files: &'a [Option<OpenFile>],
+    files: &'a [Option<HostOpenFile>],
     file: File,
     call: CallKind,
-) -> Result<&'a OpenFile> {
+) -> Result<&'a HostOpenFile> {
     control.check_stop_requested()?;
     match files.get(file.0) {
         Some(Some(open)) => Ok(open),

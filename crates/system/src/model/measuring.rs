@@ -2,7 +2,7 @@
 
 use super::{ModelWorker, to_nanoseconds};
 use crate::ring::record::{CompletedRequest, LoadRecorder};
-use crate::{Operation, Result, WorkerProgress};
+use crate::{IoOperation, Result, WorkerProgress};
 use diskperf_machine::Time;
 use diskperf_timeline::{LatencyRecorder, Nanoseconds, Stage, WorkerMeasure};
 use std::sync::Arc;
@@ -132,17 +132,17 @@ impl TimedPartRecorder {
     /// Counts a request of the worker's ring that succeeded.
     pub(super) fn count_request(&mut self, done: CompletedRequest) {
         match done.operation {
-            Operation::Read => self.read_bytes += done.bytes,
-            Operation::Write => self.written_bytes += done.bytes,
-            Operation::Fsync
-            | Operation::Fdatasync
-            | Operation::SyncRange(_)
-            | Operation::DiscardRange => {}
+            IoOperation::Read => self.read_bytes += done.bytes,
+            IoOperation::Write => self.written_bytes += done.bytes,
+            IoOperation::Fsync
+            | IoOperation::Fdatasync
+            | IoOperation::SyncRange(_)
+            | IoOperation::DiscardRange => {}
         }
         if let Some(load) = &mut self.load_recorder {
             load.record_completion(done);
         }
-        if matches!(done.operation, Operation::Read | Operation::Write) {
+        if matches!(done.operation, IoOperation::Read | IoOperation::Write) {
             self.count_call();
         }
     }

@@ -3,8 +3,8 @@
 use super::{ModelWorker, to_nanoseconds};
 use crate::ring::record::{CompletedRequest, LoadRecorder};
 use crate::{
-    CallKind, CommittedTransaction, Completion, Error, File, NameCall, Operation, ReadBackProgress,
-    ReadWriteSpans, Result, RingOptions, Submission,
+    CallKind, CommittedTransaction, Error, File, IoCompletion, IoOperation, NameCall,
+    ReadBackProgress, ReadWriteSpans, Result, RingOptions, Submission,
 };
 use diskperf_machine::{RingCompletion, RingOperation, RingRequest, RingSize, Session, Time};
 use diskperf_timeline::load::Engine;
@@ -23,7 +23,7 @@ pub(super) struct ModelRing {
 /// Submitted request that has not completed.
 #[derive(Clone, Copy)]
 struct InFlightRequest {
-    operation: Operation,
+    operation: IoOperation,
     /// Start of the call that submitted the request.
     submit_start: Nanoseconds,
     submit_call_time: Nanoseconds,
@@ -118,7 +118,7 @@ impl ModelWorker {
                 submit_call_time: submit,
                 intended_start: submission.intended_start,
             });
-            if submission.operation == Operation::Write {
+            if submission.operation == IoOperation::Write {
                 let open = self
                     .open_files
                     .get(submission.file.0)
@@ -140,7 +140,7 @@ impl ModelWorker {
         &mut self,
         at_least: usize,
         until: Option<Nanoseconds>,
-        completions: &mut Vec<Completion>,
+        completions: &mut Vec<IoCompletion>,
     ) -> Result<Nanoseconds> {
         self.check_stop_requested()?;
         let until = until.map(|until| Time(until.0));
@@ -155,7 +155,7 @@ impl ModelWorker {
         &mut self,
         at_least: usize,
         until: Option<Time>,
-        mut on_completion: impl FnMut(Completion),
+        mut on_completion: impl FnMut(IoCompletion),
     ) -> Result<()> {
         let ring = self.open_ring.as_mut().ok_or_else(no_ring_error)?;
         ring.completions.clear();
@@ -181,7 +181,7 @@ impl ModelWorker {
                 });
             }
             let result = result.map_err(Into::into);
-            on_completion(Completion {
+            on_completion(IoCompletion {
                 slot,
                 byte_count_or_errno: result,
                 response_time: response,
@@ -262,7 +262,7 @@ impl ModelWorker {
 
     pub(crate) fn count_request(
         &mut self,
-        operation: Operation,
+        operation: IoOperation,
         bytes: u64,
         duration: Nanoseconds,
     ) {
@@ -277,7 +277,7 @@ impl ModelWorker {
         });
     }
 
-    pub(crate) fn count_unissued(&mut self, operation: Operation, intended: Nanoseconds) {
+    pub(crate) fn count_unissued(&mut self, operation: IoOperation, intended: Nanoseconds) {
         let waited = self.now().since(intended);
         if let Some(load) = &mut self.measurement.load_recorder {
             load.record_unfinished(operation, waited);
@@ -336,11 +336,13 @@ fn no_ring_error() -> Error {
 }
 
 /// Converts an operation to that of a modelled kernel, which has one way to sync a file.
-fn to_ring_operation(operation: Operation) -> RingOperation {
+fn to_ring_operation(operation: IoOperation) -> RingOperation {
     match operation {
-        Operation::Read => RingOperation::Read,
-        Operation::Write => RingOperation::Write,
-        Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) => RingOperation::Fsync,
-        Operation::DiscardRange => RingOperation::Discard,
+        IoOperation::Read => RingOperation::Read,
+        IoOperation::Write => RingOperation::Write,
+        IoOperation::Fsync | IoOperation::Fdatasync | IoOperation::SyncRange(_) => {
+            RingOperation::Fsync
+        }
+        IoOperation::DiscardRange => RingOperation::Discard,
     }
 }

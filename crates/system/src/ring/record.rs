@@ -1,6 +1,6 @@
 //! Recorder of a worker's requests, for the host and the model, and the measure that it produces.
 
-use super::{CommittedTransaction, NameCall, Operation, ReadWriteSpans};
+use super::{CommittedTransaction, IoOperation, NameCall, ReadWriteSpans};
 use diskperf_timeline::load::{Engine, LoadMeasure, OperationMeasure, SeriesPoint};
 use diskperf_timeline::{Histogram, LatencyRecorder, Nanoseconds, VerifiedBlocks};
 
@@ -28,7 +28,7 @@ pub(crate) struct LoadRecorder {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CompletedRequest {
-    pub(crate) operation: Operation,
+    pub(crate) operation: IoOperation,
     /// Bytes that the request moved.
     pub(crate) bytes: u64,
     /// Response time, from the start (in open loop the intended start) until the completion was
@@ -161,7 +161,7 @@ impl LoadRecorder {
 
     /// Records a request that had arrived and was incomplete at the end, with the time that it had
     /// waited. Its submission time is left out, since it may not have been issued.
-    pub(crate) fn record_unfinished(&mut self, operation: Operation, waited: Nanoseconds) {
+    pub(crate) fn record_unfinished(&mut self, operation: IoOperation, waited: Nanoseconds) {
         self.recorder_for_operation(operation)
             .response_latency
             .record_latency(waited);
@@ -285,14 +285,14 @@ impl LoadRecorder {
     }
 
     #[inline]
-    fn recorder_for_operation(&mut self, operation: Operation) -> &mut OperationRecorder {
+    fn recorder_for_operation(&mut self, operation: IoOperation) -> &mut OperationRecorder {
         match operation {
-            Operation::Read => &mut self.read_recorder,
-            Operation::Write => &mut self.write_recorder,
-            Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) => {
+            IoOperation::Read => &mut self.read_recorder,
+            IoOperation::Write => &mut self.write_recorder,
+            IoOperation::Fsync | IoOperation::Fdatasync | IoOperation::SyncRange(_) => {
                 &mut self.sync_recorder
             }
-            Operation::DiscardRange => &mut self.discard_recorder,
+            IoOperation::DiscardRange => &mut self.discard_recorder,
         }
     }
 
@@ -457,18 +457,18 @@ impl TimeSeries {
     #[inline]
     fn count_request(&mut self, request: CompletedRequest) {
         match request.operation {
-            Operation::Read => {
+            IoOperation::Read => {
                 self.current_counts.read_count += 1;
                 self.current_counts.read_bytes += request.bytes;
             }
-            Operation::Write => {
+            IoOperation::Write => {
                 self.current_counts.write_count += 1;
                 self.current_counts.written_bytes += request.bytes;
             }
-            Operation::Fsync
-            | Operation::Fdatasync
-            | Operation::SyncRange(_)
-            | Operation::DiscardRange => return,
+            IoOperation::Fsync
+            | IoOperation::Fdatasync
+            | IoOperation::SyncRange(_)
+            | IoOperation::DiscardRange => return,
         }
         if !self.shows_commits {
             self.interval_response.record_latency(request.response_time);
@@ -571,7 +571,7 @@ mod tests {
         ]
     }
 
-    fn done(operation: Operation, response_ns: u64) -> CompletedRequest {
+    fn done(operation: IoOperation, response_ns: u64) -> CompletedRequest {
         CompletedRequest {
             operation,
             bytes: 512,
@@ -595,7 +595,7 @@ mod tests {
             recorder.report_commits_in_series();
             for at in [100, 1100] {
                 recorder.advance_series(Nanoseconds(at));
-                recorder.record_completion(done(Operation::Write, 7));
+                recorder.record_completion(done(IoOperation::Write, 7));
                 recorder.record_commit(commit(90), Nanoseconds(at + 90));
             }
             let late = CommittedTransaction {
@@ -632,8 +632,8 @@ mod tests {
             // A stall from the second interval into the fourth.
             for (at, response) in [(0, 10), (999, 20), (1000, 30), (3500, 2510)] {
                 recorder.advance_series(Nanoseconds(at));
-                recorder.record_completion(done(Operation::Read, response));
-                recorder.record_completion(done(Operation::Fsync, 77_777));
+                recorder.record_completion(done(IoOperation::Read, response));
+                recorder.record_completion(done(IoOperation::Fsync, 77_777));
             }
             let load = recorder.take_measure(Nanoseconds(4200));
             let reads: Vec<u64> = load
@@ -683,9 +683,9 @@ mod tests {
         for mut recorder in both() {
             let nothing = recorder.take_measure(Nanoseconds(500));
             recorder.advance_series(Nanoseconds(7_000));
-            recorder.record_completion(done(Operation::Write, 40));
+            recorder.record_completion(done(IoOperation::Write, 40));
             recorder.record_lag(Nanoseconds(3));
-            recorder.record_unfinished(Operation::Write, Nanoseconds(900));
+            recorder.record_unfinished(IoOperation::Write, Nanoseconds(900));
             recorder.record_commit(commit(80), Nanoseconds(6));
             recorder.restart_measurement();
             assert_eq!(recorder.take_measure(Nanoseconds(500)), nothing);
@@ -697,7 +697,7 @@ mod tests {
     fn what_is_unfinished_is_among_the_responses() {
         for mut recorder in both() {
             recorder.record_lag(Nanoseconds(3));
-            recorder.record_unfinished(Operation::Write, Nanoseconds(900));
+            recorder.record_unfinished(IoOperation::Write, Nanoseconds(900));
             recorder.record_commit(commit(80), Nanoseconds(6));
             let load = recorder.take_measure(Nanoseconds(10));
             assert_eq!(load.unfinished_count, 1);
@@ -721,8 +721,8 @@ mod tests {
         for mut recorder in both() {
             for number in 0..LONG {
                 recorder.advance_series(Nanoseconds(number * INTERVAL.0));
-                recorder.record_completion(done(Operation::Read, 10 + number % 7));
-                recorder.record_completion(done(Operation::Write, 100));
+                recorder.record_completion(done(IoOperation::Read, 10 + number % 7));
+                recorder.record_completion(done(IoOperation::Write, 100));
             }
             let elapsed = Nanoseconds(LONG * INTERVAL.0);
             let load = recorder.take_measure(elapsed);
@@ -742,7 +742,7 @@ mod tests {
                 (LONG % 16, LONG % 16 * 512)
             );
             // The next one begins anew.
-            recorder.record_completion(done(Operation::Read, 5));
+            recorder.record_completion(done(IoOperation::Read, 5));
             assert_eq!(
                 recorder
                     .take_measure(Nanoseconds(3 * INTERVAL.0))
@@ -760,7 +760,7 @@ mod tests {
         for number in 0..600 {
             recorder.advance_series(Nanoseconds(number * INTERVAL.0));
             for step in 0..1000 {
-                recorder.record_completion(done(Operation::Read, 1000 + 7919 * step));
+                recorder.record_completion(done(IoOperation::Read, 1000 + 7919 * step));
             }
         }
         let load = recorder.take_measure(Nanoseconds(600 * INTERVAL.0));
@@ -824,7 +824,7 @@ mod tests {
     fn no_interval_no_course() {
         let mut recorder = LoadRecorder::new(Engine::Null, 4, Nanoseconds::ZERO);
         recorder.advance_series(Nanoseconds(u64::MAX));
-        recorder.record_completion(done(Operation::Read, 5));
+        recorder.record_completion(done(IoOperation::Read, 5));
         let load = recorder.take_measure(Nanoseconds(5_000));
         assert_eq!((load.time_series.len(), load.read.request_count()), (0, 1));
     }

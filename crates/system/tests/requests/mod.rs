@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses its own part of it")]
 
-use diskperf_system::{EngineChoice, Errno, File, Operation, RingOptions, Submission, System};
+use diskperf_system::{EngineChoice, Errno, File, IoOperation, RingOptions, Submission, System};
 use diskperf_timeline::Nanoseconds;
 
 /// Bytes of a block, and of a slot's buffer.
@@ -23,7 +23,7 @@ pub(crate) fn options(depth: u32, engine: EngineChoice) -> RingOptions {
 }
 
 /// A request for one whole block.
-pub(crate) fn request(operation: Operation, file: File, slot: u32, block: u64) -> Submission {
+pub(crate) fn request(operation: IoOperation, file: File, slot: u32, block: u64) -> Submission {
     Submission {
         operation,
         file,
@@ -38,7 +38,7 @@ pub(crate) fn request(operation: Operation, file: File, slot: u32, block: u64) -
 pub(crate) fn reads(file: File, blocks: impl IntoIterator<Item = u64>) -> Vec<Submission> {
     let numbered = (0..).zip(blocks);
     numbered
-        .map(|(slot, block)| request(Operation::Read, file, slot, block))
+        .map(|(slot, block)| request(IoOperation::Read, file, slot, block))
         .collect()
 }
 

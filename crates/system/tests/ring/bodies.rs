@@ -2,7 +2,7 @@
 
 use crate::requests::{self, BLOCK, reads, request};
 use diskperf_system::{
-    CommittedTransaction, Completion, EngineChoice, Errno, File, OpenOptions, Operation,
+    CommittedTransaction, EngineChoice, Errno, File, IoCompletion, IoOperation, OpenOptions,
     RingOptions, SeekOrigin, Submission, System,
 };
 use diskperf_timeline::Nanoseconds;
@@ -26,7 +26,7 @@ async fn made(system: &mut System, bytes: usize) -> File {
 }
 
 /// All that are under way, by slot.
-async fn reap_all(system: &mut System, count: usize) -> Vec<Completion> {
+async fn reap_all(system: &mut System, count: usize) -> Vec<IoCompletion> {
     let mut completions = Vec::new();
     let now = system.reap_requests(count, None, &mut completions).await;
     assert_eq!(now.expect("a ring"), system.now());
@@ -34,7 +34,7 @@ async fn reap_all(system: &mut System, count: usize) -> Vec<Completion> {
     completions
 }
 
-fn results(completions: &[Completion]) -> Vec<Result<u32, Errno>> {
+fn results(completions: &[IoCompletion]) -> Vec<Result<u32, Errno>> {
     completions
         .iter()
         .map(|one| one.byte_count_or_errno)
@@ -58,7 +58,8 @@ pub(crate) async fn slots_complete_once_each_in_any_order(system: &mut System) {
     for round in 0..3 {
         let all: Vec<Submission> = (0..16)
             .map(|slot| {
-                let operation = [Operation::Read, Operation::Write][(slot as usize + round) % 2];
+                let operation =
+                    [IoOperation::Read, IoOperation::Write][(slot as usize + round) % 2];
                 request(operation, file, slot, u64::from(slot * 7 % 16))
             })
             .collect();
@@ -89,13 +90,13 @@ pub(crate) async fn writes_are_in_the_file(system: &mut System) {
     let file = made(system, 0).await;
     system.open_ring(options(8), &[file]).await.unwrap();
     let writes: Vec<Submission> = (0..8)
-        .map(|slot| request(Operation::Write, file, slot, u64::from(slot)))
+        .map(|slot| request(IoOperation::Write, file, slot, u64::from(slot)))
         .collect();
     system.submit_requests(&writes).await.unwrap();
     assert_eq!(results(&reap_all(system, 8).await), [Ok(BLOCK); 8]);
-    let sync = request(Operation::Fsync, file, 0, 0);
+    let sync = request(IoOperation::Fsync, file, 0, 0);
     let data = Submission {
-        operation: Operation::Fdatasync,
+        operation: IoOperation::Fdatasync,
         slot: 1,
         ..sync
     };
@@ -122,9 +123,9 @@ pub(crate) async fn a_failed_request_fails_alone(system: &mut System) {
     let reader = system.open("/mnt0/file", OpenOptions::READ).await.unwrap();
     system.open_ring(options(3), &[file, reader]).await.unwrap();
     let all = [
-        request(Operation::Read, reader, 0, 0),
-        request(Operation::Write, reader, 1, 1),
-        request(Operation::Write, file, 2, 2),
+        request(IoOperation::Read, reader, 0, 0),
+        request(IoOperation::Write, reader, 1, 1),
+        request(IoOperation::Write, file, 2, 2),
     ];
     system.submit_requests(&all).await.unwrap();
     let found = results(&reap_all(system, 3).await);
@@ -144,7 +145,7 @@ pub(crate) async fn a_wait_ends_at_its_moment(system: &mut System) {
         .await
         .unwrap();
     assert!(now >= until && found.is_empty());
-    let read = request(Operation::Read, file, 1, 0);
+    let read = request(IoOperation::Read, file, 1, 0);
     system.submit_requests(&[read]).await.unwrap();
     let late = system.now() + Nanoseconds::from_millis(60_000);
     let now = system
@@ -162,7 +163,7 @@ pub(crate) async fn closing_waits_for_what_is_under_way(system: &mut System) {
     for round in 1..=2 {
         system.open_ring(options(32), &[file]).await.unwrap();
         let writes: Vec<Submission> = (0..32)
-            .map(|slot| request(Operation::Write, file, slot, u64::from(round * slot)))
+            .map(|slot| request(IoOperation::Write, file, slot, u64::from(round * slot)))
             .collect();
         system.submit_requests(&writes).await.unwrap();
         system.close_ring().await.unwrap();
@@ -177,9 +178,9 @@ pub(crate) async fn requests_are_measured(system: &mut System) {
     system.open_ring(options(8), &[file]).await.unwrap();
     system.start_measuring(system.now()).unwrap();
     let operation = |slot: u32| match slot {
-        0..=4 => Operation::Read,
-        5..=6 => Operation::Write,
-        _ => Operation::Fsync,
+        0..=4 => IoOperation::Read,
+        5..=6 => IoOperation::Write,
+        _ => IoOperation::Fsync,
     };
     for round in 0..3 {
         if round == 1 {
@@ -246,7 +247,7 @@ pub(crate) async fn arrivals_do_not_wait(system: &mut System) {
     let found = reap_all(system, 3).await;
     assert!(found.iter().all(|one| one.response_time >= ago));
     system.submit_requests(&all[3..]).await.unwrap();
-    system.count_unissued(Operation::Read, all[0].intended_start.unwrap());
+    system.count_unissued(IoOperation::Read, all[0].intended_start.unwrap());
     let measure = system.finish_measuring().await.unwrap();
     system.close_ring().await.unwrap();
     let load = measure.load_measure.expect("there was a ring");

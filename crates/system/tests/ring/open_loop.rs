@@ -4,7 +4,7 @@ use crate::modelled;
 use crate::requests::options;
 use diskperf_machine::{RandomStream, RandomStreams, Time};
 use diskperf_system::{
-    EngineChoice, File, OpenOptions, Operation, RingOptions, Submission, System,
+    EngineChoice, File, IoOperation, OpenOptions, RingOptions, Submission, System,
 };
 use diskperf_timeline::{LoadMeasure, Nanoseconds, WorkerMeasure};
 
@@ -79,7 +79,7 @@ async fn generate(
             && let Some(slot) = free.pop()
         {
             batch.push(Submission {
-                operation: Operation::Read,
+                operation: IoOperation::Read,
                 file,
                 offset_bytes: u64::from(issued % 1000 * SECTOR),
                 bytes: SECTOR,

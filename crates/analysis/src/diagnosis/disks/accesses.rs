@@ -140,18 +140,18 @@ fn find_accesses(
         };
         let passed = one
             .stage_intervals()
-            .filter(|part| part.0 == Stage::MediaTransfer);
+            .filter(|part| part.stage == Stage::MediaTransfer);
         found.push(DiskAccess {
             drive: one.drive_index,
             end_ns: passed
-                .map(|part| part.2.0)
+                .map(|part| part.end.0)
                 .last()
                 .unwrap_or(one.issued_at.0),
             position: at,
             sector_range: (one.sector, one.sector + u64::from(one.sector_count)),
             stage_ns: one
                 .stage_intervals()
-                .map(|(stage, a, b)| (stage, b.0 - a.0))
+                .map(|interval| (interval.stage, interval.duration().0))
                 .collect(),
             arm_work: None,
         });
@@ -168,7 +168,7 @@ fn find_accesses(
             sector_range: (arm.sector, arm.sector + u64::from(arm.sector_count)),
             stage_ns: arm
                 .stage_intervals()
-                .map(|(stage, a, b)| (stage, b.0 - a.0))
+                .map(|interval| (interval.stage, interval.duration().0))
                 .collect(),
             arm_work: Some(arm.arm_work),
         });

@@ -95,11 +95,12 @@ impl BufferMeasures {
                 one.purpose,
                 RequestPurpose::Write | RequestPurpose::WriteBehind
             );
-            for (stage, from, until) in one.stage_intervals() {
+            for part in one.stage_intervals() {
                 // Of other requests, data cross while sectors pass.
-                if stage == Stage::CacheHit || (writes && !needs_arm && stage == Stage::BusTransfer)
+                if part.stage == Stage::CacheHit
+                    || (writes && !needs_arm && part.stage == Stage::BusTransfer)
                 {
-                    let takes = until.0 - from.0;
+                    let takes = part.duration().0;
                     let known = found
                         .link_transfer_ns
                         .entry((writes, one.sector_count))
@@ -109,8 +110,8 @@ impl BufferMeasures {
             }
             let command = one
                 .stage_intervals()
-                .filter(|part| part.0 == Stage::Command);
-            let took = command.map(|(_, from, until)| until.0 - from.0).sum();
+                .filter(|part| part.stage == Stage::Command);
+            let took = command.map(|interval| interval.duration().0).sum();
             let kind = CommandClass {
                 is_write: writes,
                 needs_arm,
@@ -205,11 +206,11 @@ const HANDLER_RUNS_SEARCHED_MAX: usize = 16;
 fn interrupt_delay_ns(trace: &Trace, request: &TracedRequest) -> u64 {
     let mut ends = request
         .stage_intervals()
-        .filter(|(stage, ..)| *stage == Stage::Completion);
-    let Some((_, from, until)) = ends.next() else {
+        .filter(|interval| interval.stage == Stage::Completion);
+    let Some(first) = ends.next() else {
         return 0;
     };
-    let until = ends.last().map_or(until, |(.., until)| until);
+    let until = ends.last().unwrap_or(first).end;
     let ended = trace
         .handler_work
         .partition_point(|work| work.work_end <= until);
@@ -219,5 +220,8 @@ fn interrupt_delay_ns(trace: &Trace, request: &TracedRequest) -> u64 {
         .take(HANDLER_RUNS_SEARCHED_MAX);
     let interrupt = before.find(|work| work.stage == Stage::Interrupt);
     let begins = interrupt.map_or(until, |work| work.work_start);
-    begins.0.checked_sub(from.0).unwrap_or(until.0 - from.0)
+    begins
+        .0
+        .checked_sub(first.start.0)
+        .unwrap_or(until.0 - first.start.0)
 }

@@ -80,8 +80,8 @@ impl ServiceOrder {
 /// Returns the time at which a request was decoded and could go to the arm.
 fn decoding_end_ns(request: &TracedRequest) -> u64 {
     let mut parts = request.stage_intervals();
-    let decoded = parts.find(|(stage, ..)| *stage == Stage::Command);
-    decoded.map_or(request.issued_at.0, |(.., until)| until.0)
+    let decoded = parts.find(|interval| interval.stage == Stage::Command);
+    decoded.map_or(request.issued_at.0, |interval| interval.end.0)
 }
 
 fn service_start_ns(request: &TracedRequest) -> u64 {
@@ -93,10 +93,10 @@ fn service_start_ns(request: &TracedRequest) -> u64 {
     };
     let parts = request
         .stage_intervals()
-        .filter(|(stage, ..)| waits(*stage));
+        .filter(|interval| waits(interval.stage));
     parts
         .last()
-        .map_or(request.issued_at.0, |(.., until)| until.0)
+        .map_or(request.issued_at.0, |interval| interval.end.0)
 }
 
 #[cfg(test)]

@@ -2,12 +2,14 @@
 
 use super::{build_account, build_trace, find_cpu_share_disagreement};
 use crate::explanation::{TimeAccount, ValueQuantiles};
-use diskperf_timeline::block::{BlockRequest, Operation, SchedulingState, ThreadSwitch, TimedPart};
+use diskperf_timeline::block::{
+    BlockOperation, BlockRequest, SchedulingState, ThreadSwitch, TimedPart,
+};
 use diskperf_timeline::{BlockTrace, Nanoseconds, Repetition, Stage, WorkerMeasure};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-fn request(operation: Operation, [queued, issued, completed]: [u64; 3]) -> BlockRequest {
+fn request(operation: BlockOperation, [queued, issued, completed]: [u64; 3]) -> BlockRequest {
     BlockRequest {
         device_index: 0,
         operation,
@@ -53,7 +55,7 @@ fn booked(account: &TimeAccount) -> Vec<(Stage, u64)> {
 fn each_instant_is_booked_once() {
     use SchedulingState::{Preempted, Running, Waiting, Woken};
     let found = block(
-        vec![request(Operation::Read, [150, 300, 700])],
+        vec![request(BlockOperation::Read, [150, 300, 700])],
         vec![
             // Before it began, and another thread: nobody's.
             switch(50, Waiting),
@@ -111,7 +113,7 @@ fn each_instant_is_booked_once() {
 #[test]
 fn a_device_that_works_while_the_program_does_shows_in_the_utilisation_alone() {
     let found = block(
-        vec![request(Operation::ReadAhead, [0, 50, 600])],
+        vec![request(BlockOperation::ReadAhead, [0, 50, 600])],
         Vec::new(),
     );
     let account = build_account(&found).unwrap();
@@ -145,7 +147,7 @@ fn the_ledger_sums_to_the_elapsed_time() {
             let queued = below(1300);
             let issued = queued + below(200);
             requests.push(request(
-                Operation::Write,
+                BlockOperation::Write,
                 [queued, issued, issued + below(300)],
             ));
         }

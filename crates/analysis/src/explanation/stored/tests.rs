@@ -6,7 +6,7 @@ use crate::explanation::verdict::{sort_own_requests_first, write_storage_verdict
 use crate::explanation::{DeviceAccount, OperationAccount, ValueQuantiles};
 use crate::fixtures::{build_result, build_seqread_result, read_repetition, write_repetition};
 use crate::layers::decompose;
-use diskperf_timeline::block::Operation;
+use diskperf_timeline::block::BlockOperation;
 use diskperf_timeline::units::MIB;
 use diskperf_timeline::{DeviceTraffic, Nanoseconds, Stage};
 
@@ -169,7 +169,10 @@ fn requests_that_the_program_may_have_caused_come_first() {
         0,
         vec![read_repetition(64 * MIB, 65_536.0, 99.0)],
     );
-    for (of, own) in [(wrote, Operation::Write), (had_read, Operation::ReadAhead)] {
+    for (of, own) in [
+        (wrote, BlockOperation::Write),
+        (had_read, BlockOperation::ReadAhead),
+    ] {
         let mut found = build_account(&of, &[]).unwrap();
         found.device_accounts = vec![DeviceAccount {
             device_name: "vda".to_owned(),
@@ -177,9 +180,9 @@ fn requests_that_the_program_may_have_caused_come_first() {
             at_device_mean: Some(1.0),
             at_device_max: None,
             operation_accounts: vec![
-                requests(Operation::ReadAhead, 900),
-                requests(Operation::Write, 901),
-                requests(Operation::Other, 5000),
+                requests(BlockOperation::ReadAhead, 900),
+                requests(BlockOperation::Write, 901),
+                requests(BlockOperation::Other, 5000),
             ],
         }];
         sort_own_requests_first(&mut found, &of.repetitions[0]);

@@ -4,7 +4,7 @@ use super::super::words::{format_percent, stage_label};
 use super::super::{DeviceAccount, OperationAccount, TimeAccount, is_processor_stage};
 use super::{BOTTLENECK_SHARE_MIN, MENTION_SHARE_MIN};
 use crate::explanation::stored::last_worker_to_end;
-use diskperf_timeline::block::Operation;
+use diskperf_timeline::block::BlockOperation;
 use diskperf_timeline::units::{format_nanoseconds, format_size};
 use diskperf_timeline::{LoadMeasure, Nanoseconds, Repetition, Stage};
 
@@ -154,15 +154,15 @@ pub fn sort_own_requests_first(account: &mut TimeAccount, repetition: &Repetitio
 }
 
 /// Tests whether a program with this amount of reads and writes may have caused requests of a kind.
-fn may_issue(repetition: &Repetition, operation: Operation) -> bool {
+fn may_issue(repetition: &Repetition, operation: BlockOperation) -> bool {
     match operation {
-        Operation::Read | Operation::ReadAhead => {
+        BlockOperation::Read | BlockOperation::ReadAhead => {
             repetition.sum_over_workers(|worker| worker.read_bytes) > 0
         }
-        Operation::Write | Operation::Flush | Operation::Discard => {
+        BlockOperation::Write | BlockOperation::Flush | BlockOperation::Discard => {
             repetition.sum_over_workers(|worker| worker.written_bytes) > 0
         }
-        Operation::Other => false,
+        BlockOperation::Other => false,
     }
 }
 

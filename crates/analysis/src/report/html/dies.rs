@@ -214,10 +214,8 @@ fn is_wait_stage(stage: Stage) -> bool {
 fn longest_wait_ns(request: &TracedRequest) -> u64 {
     let waits = request
         .stage_intervals()
-        .filter(|(stage, ..)| is_wait_stage(*stage));
-    waits.fold(0, |all, (_, from, until)| {
-        all.saturating_add(until.since(from).0)
-    })
+        .filter(|interval| is_wait_stage(interval.stage));
+    waits.fold(0, |all, interval| all.saturating_add(interval.duration().0))
 }
 
 /// Returns the die that a request accesses; `None` for a request without one.

@@ -11,7 +11,7 @@ mod mark;
 pub(super) use drawing::render_figure;
 
 use diskperf_timeline::trace::{Trace, TracedArm, TracedDrive, TracedRequest};
-use diskperf_timeline::{Nanoseconds, Stage};
+use diskperf_timeline::{Nanoseconds, Stage, StageInterval};
 
 const REVOLUTIONS_BEFORE_EVENT: f64 = 2.0;
 const REVOLUTIONS_SHOWN: u32 = 9;
@@ -79,7 +79,10 @@ impl PlatterPicture {
             .iter()
             .copied()
             .filter(|one| {
-                cause.is_some_and(|cause| one.stage_intervals().any(|(stage, ..)| stage == cause))
+                cause.is_some_and(|cause| {
+                    one.stage_intervals()
+                        .any(|interval| interval.stage == cause)
+                })
             })
             .collect();
         // The one in the middle is past whatever is special about the start.
@@ -89,14 +92,14 @@ impl PlatterPicture {
         };
         let drive = *trace.drives.get(shown.drive_index as usize)?;
         let missed = cause.and_then(|cause| {
-            let (stage, ready, until) = shown
+            let missed = shown
                 .stage_intervals()
-                .find(|(stage, ..)| *stage == cause)?;
-            let deadline = until.since(Nanoseconds(drive.revolution_ns as u64));
+                .find(|interval| interval.stage == cause)?;
+            let deadline = missed.end.since(Nanoseconds(drive.revolution_ns as u64));
             Some(MissedRevolutionShown {
-                stage,
-                deadline: deadline.min(ready),
-                ready_at: ready,
+                stage: missed.stage,
+                deadline: deadline.min(missed.start),
+                ready_at: missed.start,
                 missed_request_count: losers.len(),
                 total_request_count: requests.len(),
             })
@@ -150,8 +153,8 @@ fn costliest_missed_stage(trace: &Trace, requests: &[&TracedRequest]) -> Option<
             .filter(|stage| is_missed_stage(*stage))
     };
     let cost = |stage: Stage| {
-        let of = |(other, from, until): (Stage, Nanoseconds, Nanoseconds)| match other == stage {
-            true => until.0 - from.0,
+        let of = |interval: StageInterval| match interval.stage == stage {
+            true => interval.duration().0,
             false => 0,
         };
         let programs: u64 = trace
@@ -180,19 +183,19 @@ fn list_processor_activities(
         .processes
         .iter()
         .flat_map(|process| process.stage_intervals());
-    let of_programs = of_programs.filter(|(stage, ..)| {
-        let family = super::family::StageFamily::from_stage(*stage);
+    let of_programs = of_programs.filter(|interval| {
+        let family = super::family::StageFamily::from_stage(interval.stage);
         // What a program waits for is the drive's line.
-        family == super::family::StageFamily::Processor && *stage != Stage::Completion
-            || *stage == Stage::MemoryContention
+        family == super::family::StageFamily::Processor && interval.stage != Stage::Completion
+            || interval.stage == Stage::MemoryContention
     });
     let handlers = trace.handler_work.iter();
-    let of_handlers = handlers.map(|one| (one.stage, one.work_start, one.work_end));
+    let of_handlers = handlers.map(|one| one.stage_interval());
     let all = of_programs.chain(of_handlers);
-    all.map(|(stage, from, until)| ProcessorActivity {
-        stage,
-        start: from,
-        end: until,
+    all.map(|interval| ProcessorActivity {
+        stage: interval.stage,
+        start: interval.start,
+        end: interval.end,
     })
     .filter(|one| within(one.start, one.end))
     .collect()

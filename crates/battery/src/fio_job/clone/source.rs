@@ -5,7 +5,7 @@ use super::super::locks_files;
 use super::super::pace::RateDecision;
 use super::super::script::LogStep;
 use super::super::search::{DepthSearch, SearchStep};
-use super::super::stream::{FileIo, NextIo};
+use super::super::stream::{FileExtent, FileIo, NextIo};
 use super::super::syncs::DueSync;
 use super::{JobClone, is_sync_operation, operation_of_direction};
 use crate::program::ProgramError;
@@ -13,7 +13,7 @@ use crate::ring::slots::{CompletedRequest, Slots};
 use crate::ring::{IoRing, RequestSource, RingStep};
 use diskperf_fio::Direction;
 use diskperf_fio::job::{ErrorKind, IoEngine};
-use diskperf_system::{Errno, Operation, Submission, System};
+use diskperf_system::{Errno, IoOperation, Submission, System};
 use diskperf_timeline::Nanoseconds;
 
 /// I/O that was drawn and is not yet issued.
@@ -63,7 +63,7 @@ impl RequestSource for JobClone<'_> {
 
     /// Fills the buffer of a write in a job whose data repeats in part.
     fn prepare_request(&mut self, ring: &mut IoRing<'_>, request: &Submission) {
-        if let (None, Operation::Write) = (&ring.verifier, request.operation)
+        if let (None, IoOperation::Write) = (&ring.verifier, request.operation)
             && let Some(duplicates) = &mut self.duplicates
             && let Some(buffer) = ring.target_system.ring_buffer(request.slot)
         {
@@ -170,9 +170,9 @@ impl JobClone<'_> {
         Ok(match step {
             Some(LogStep::IssueIo {
                 operation,
-                place,
+                extent,
                 intended,
-            }) => self.put_request_step(ring, operation, place, intended)?,
+            }) => self.put_request_step(ring, operation, extent, intended)?,
             Some(LogStep::WaitUntil(due)) => self.reap_until(ring, due),
             Some(LogStep::EndOfLog) | None => self.leave_ring(ring, HaltReason::JobEnd),
         })
@@ -254,8 +254,12 @@ impl JobClone<'_> {
             return Ok(self.leave_ring(ring, HaltReason::LockFile));
         }
         self.last_issued = Some(io);
-        let place = (io.file_index, io.offset_bytes, io.bytes);
-        self.put_request_step(ring, operation_of_direction(io.direction), place, intended)
+        self.put_request_step(
+            ring,
+            operation_of_direction(io.direction),
+            io.extent(),
+            intended,
+        )
     }
 
     /// Returns the work that follows an issued I/O if the clone must leave its ring for it.
@@ -283,17 +287,22 @@ impl JobClone<'_> {
         ring: &IoRing<'_>,
         due: DueSync,
     ) -> Result<Option<RingStep>, ProgramError> {
-        let is_of_range = matches!(due.operation, Operation::SyncRange(_));
+        let is_of_range = matches!(due.operation, IoOperation::SyncRange(_));
         if is_of_range && due.byte_range.is_empty() {
             return Ok(None);
         }
         // What no request can hold is all to the end of the file.
         let bytes = u32::try_from(due.byte_range.end - due.byte_range.start).unwrap_or(0);
-        let place = match is_of_range {
-            true => (due.file_index, due.byte_range.start, bytes),
-            false => (due.file_index, 0, 0),
+        let (offset_bytes, bytes) = match is_of_range {
+            true => (due.byte_range.start, bytes),
+            false => (0, 0),
         };
-        self.put_request_step(ring, due.operation, place, None)
+        let extent = FileExtent {
+            file_index: due.file_index,
+            offset_bytes,
+            bytes,
+        };
+        self.put_request_step(ring, due.operation, extent, None)
             .map(Some)
     }
 
@@ -301,23 +310,23 @@ impl JobClone<'_> {
     pub(in super::super) fn put_request_step(
         &mut self,
         ring: &IoRing<'_>,
-        operation: Operation,
-        (file, offset_bytes, bytes): (usize, u64, u32),
+        operation: IoOperation,
+        extent: FileExtent,
         intended: Option<Nanoseconds>,
     ) -> Result<RingStep, ProgramError> {
         let request = Submission {
             operation,
-            file: ring.open_files[file].0,
-            offset_bytes,
-            bytes,
+            file: ring.open_files[extent.file_index].0,
+            offset_bytes: extent.offset_bytes,
+            bytes: extent.bytes,
             slot: 0,
             intended_start: intended,
         };
         if let Some(log) = &mut self.iolog_writer {
-            log.record_issue(ring.target_system.now(), file, &request)?;
+            log.record_issue(ring.target_system.now(), extent.file_index, &request)?;
         }
         self.syncs_in_flight += u32::from(is_sync_operation(operation));
-        Ok(RingStep::PutRequest(file, request))
+        Ok(RingStep::PutRequest(extent.file_index, request))
     }
 
     /// Reaps as many completions as the job takes in one call, until few enough requests are in
@@ -362,11 +371,11 @@ impl JobClone<'_> {
     fn continues_on_error(
         &mut self,
         system: &mut System,
-        operation: Operation,
+        operation: IoOperation,
         errno: Errno,
     ) -> bool {
         let has_no_space = matches!(errno, Errno::NoSpace | Errno::Quota);
-        if self.job.files.fills_device && has_no_space && operation == Operation::Write {
+        if self.job.files.fills_device && has_no_space && operation == IoOperation::Write {
             self.is_device_full = true;
             return true;
         }
@@ -439,13 +448,13 @@ impl<'a> JobClone<'a> {
 }
 
 /// Returns the error category under which fio counts a failure of an operation.
-fn error_kind(operation: Operation) -> ErrorKind {
+fn error_kind(operation: IoOperation) -> ErrorKind {
     match operation {
-        Operation::Read => ErrorKind::Read,
-        Operation::Write
-        | Operation::DiscardRange
-        | Operation::Fsync
-        | Operation::Fdatasync
-        | Operation::SyncRange(_) => ErrorKind::Write,
+        IoOperation::Read => ErrorKind::Read,
+        IoOperation::Write
+        | IoOperation::DiscardRange
+        | IoOperation::Fsync
+        | IoOperation::Fdatasync
+        | IoOperation::SyncRange(_) => ErrorKind::Write,
     }
 }

@@ -21,13 +21,21 @@ struct MappedExtent {
     position: SectorPosition,
 }
 
+/// Physical address of a sector. Addresses sort by cylinder, head and sector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct SectorAddress {
+    cylinder: u32,
+    head: u32,
+    sector: u32,
+}
+
 impl MappedExtent {
-    fn sort_key(&self) -> (u32, u32, u32) {
-        (
-            self.position.cylinder,
-            self.position.head,
-            self.position.sector,
-        )
+    fn address(&self) -> SectorAddress {
+        SectorAddress {
+            cylinder: self.position.cylinder,
+            head: self.position.head,
+            sector: self.position.sector,
+        }
     }
 }
 
@@ -54,7 +62,7 @@ impl ExtentMap {
             first += u64::from(extent.sector_count);
         }
         let mut by_place: Vec<u32> = (0..extents.len() as u32).collect();
-        by_place.sort_by_key(|number| extents[*number as usize].sort_key());
+        by_place.sort_by_key(|number| extents[*number as usize].address());
         for pair in by_place.windows(2) {
             let (one, other): (&MappedExtent, &MappedExtent) =
                 (&extents[pair[0] as usize], &extents[pair[1] as usize]);
@@ -95,10 +103,14 @@ impl ExtentMap {
     /// Returns the logical sector at a physical position; `None` where no extent lies.
     pub(super) fn sector_at(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
         let of = |number: &u32| &self.extents[*number as usize];
-        let place = (cylinder, head, sector);
+        let address = SectorAddress {
+            cylinder,
+            head,
+            sector,
+        };
         let behind = self
             .indices_by_position
-            .partition_point(|number| of(number).sort_key() <= place);
+            .partition_point(|number| of(number).address() <= address);
         let extent = of(self.indices_by_position.get(behind.checked_sub(1)?)?);
         let within = sector - extent.position.sector.min(sector);
         let is_in = (extent.position.cylinder, extent.position.head) == (cylinder, head)

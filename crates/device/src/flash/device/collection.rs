@@ -339,7 +339,7 @@ impl Flash {
         self.collection.dies_erasing += 1;
         let takes = self.specification.channel.command_time + self.specification.times.erase_time;
         let erase = super::super::die::ArrayWork::Erase;
-        self.start_array(now, number, (erase, DieBusy::Erase, takes));
+        self.start_array(now, number, erase, DieBusy::Erase, takes);
     }
 
     /// Notes that a die has erased its blocks. After the last die, the superblock is free.

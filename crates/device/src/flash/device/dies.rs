@@ -226,7 +226,9 @@ impl Flash {
         &mut self,
         now: Time,
         number: u32,
-        (work, cause, takes): (ArrayWork, DieBusy, Time),
+        work: ArrayWork,
+        cause: DieBusy,
+        takes: Time,
     ) {
         let die = &mut self.dies[number as usize];
         assert!(

@@ -35,8 +35,8 @@ impl MapReads {
     }
 
     pub(super) fn hits_and_misses(&self) -> (u64, u64) {
-        let (hits, misses, _) = self.cache.counts();
-        (hits, misses)
+        let counts = self.cache.counts();
+        (counts.hit_count, counts.miss_count)
     }
 
     /// Looks up the map pages of a range of mapping units, and lists the misses in `missing`.

@@ -295,7 +295,7 @@ impl Flash {
             }
         };
         let takes = self.specification.channel.command_time + takes;
-        self.start_array(now, die, (ArrayWork::Program(number), cause, takes));
+        self.start_array(now, die, ArrayWork::Program(number), cause, takes);
     }
 
     /// Ends a program: its data are durable, and their buffer space is free.
@@ -312,7 +312,7 @@ impl Flash {
         for unit in &units {
             self.buffer.complete_program(*unit);
             if let Some(owner) = unit.owner_request {
-                self.complete_owned_units(now, requests, (owner, loads, begun));
+                self.complete_owned_units(now, requests, owner, loads, begun);
             }
         }
         for (copy, placement) in &copies {

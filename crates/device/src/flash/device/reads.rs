@@ -123,7 +123,7 @@ impl Flash {
         let overhead = self.link_overhead(true);
         let crossing = self
             .link
-            .transfer(now, TransferDirection::ToHost, (now, bytes, overhead))
+            .transfer(now, TransferDirection::ToHost, now, bytes, overhead)
             .with_what_if(self.what_if, now);
         let command = &mut self.commands_by_slot[id.slot()];
         command.last_unit_time = crossing.end;
@@ -312,7 +312,7 @@ impl Flash {
             of.planes[plane as usize].register_read = None;
         }
         match reader {
-            ReadOrigin::Host(id) => self.deliver_units(now, requests, (number, id, from)),
+            ReadOrigin::Host(id) => self.deliver_units(now, requests, id, number, from),
             ReadOrigin::Map(Some(id)) => self.complete_map_read(now, requests, id),
             ReadOrigin::Map(None) => {}
             ReadOrigin::GarbageCollection => self.complete_copy_read(number),
@@ -342,16 +342,18 @@ impl Flash {
         &mut self,
         now: Time,
         requests: &mut Requests,
-        (number, id, from): (u32, RequestId, Time),
+        id: RequestId,
+        read_operation: u32,
+        transfer_start: Time,
     ) {
-        let op = &self.read_operations[number];
+        let op = &self.read_operations[read_operation];
         let ready = now + self.specification.decode_time;
         let bytes = u64::from(op.unit_count) * u64::from(UNIT_BYTES);
         let is_first = self.commands_by_slot[id.slot()].last_unit_time == Time::ZERO;
         let overhead = self.link_overhead(is_first);
         let crossing = self
             .link
-            .transfer(now, TransferDirection::ToHost, (ready, bytes, overhead))
+            .transfer(now, TransferDirection::ToHost, ready, bytes, overhead)
             .with_what_if(self.what_if, ready);
         let waits = op.wait_causes.iter();
         let waits = waits.map(|(busy, until)| (Stage::DieWait(*busy), *until));
@@ -361,7 +363,7 @@ impl Flash {
                 Stage::ReadRetry,
                 op.sense_start + op.sense_time + op.retry_time,
             ),
-            (Stage::ChannelWait, from),
+            (Stage::ChannelWait, transfer_start),
             (Stage::ChannelTransfer, now),
             (Stage::Decode, ready),
             (Stage::BusWait, crossing.start),

@@ -39,7 +39,7 @@ impl Flash {
             let overhead = self.link_overhead(admitted == 0);
             let crossing = self
                 .link
-                .transfer(now, TransferDirection::ToDrive, (now, bytes, overhead))
+                .transfer(now, TransferDirection::ToDrive, now, bytes, overhead)
                 .with_what_if(self.what_if, now);
             // The end of the wait is what the host was held back for.
             let held = self.collection.host_blocked_time(now) - held;
@@ -74,7 +74,9 @@ impl Flash {
         &mut self,
         now: Time,
         requests: &mut Requests,
-        (id, first, units): (RequestId, u32, u32),
+        id: RequestId,
+        first: u32,
+        units: u32,
     ) {
         let request = &requests[id];
         let sector = request.sector as u32 + first;
@@ -108,7 +110,9 @@ impl Flash {
         &mut self,
         now: Time,
         requests: &mut Requests,
-        (id, loads, begun): (RequestId, Time, Time),
+        id: RequestId,
+        load_time: Time,
+        program_start: Time,
     ) {
         let request = &mut requests[id];
         let command = &mut self.commands_by_slot[id.slot()];
@@ -116,8 +120,8 @@ impl Flash {
         if command.units_left > 0 || command.arrived_units < request.sectors {
             return;
         }
-        book_stage(request, Stage::Destage, loads);
-        book_stage(request, Stage::ChannelTransfer, begun);
+        book_stage(request, Stage::Destage, load_time);
+        book_stage(request, Stage::ChannelTransfer, program_start);
         book_stage(request, Stage::FlashProgram, now);
         match self.specification.buffer.is_some() {
             true => self.join_journal(now, requests, id),

@@ -10,7 +10,7 @@
 use super::requests::SECTOR_BYTES;
 use crate::host::device::DeviceNumber;
 use diskperf_timeline::Nanoseconds;
-use diskperf_timeline::block::{Operation, SchedulingState, ThreadSwitch};
+use diskperf_timeline::block::{BlockOperation, SchedulingState, ThreadSwitch};
 use std::io;
 
 /// Parsed line of a tracefs trace.
@@ -49,7 +49,7 @@ pub(super) struct BlockEvent {
     pub(super) time: Nanoseconds,
     pub(super) step: BioStep,
     pub(super) device: DeviceNumber,
-    pub(super) operation: Operation,
+    pub(super) operation: BlockOperation,
     pub(super) sector: u64,
     /// Length in sectors of 512 bytes; 0 if no data moves.
     pub(super) sector_count: u64,
@@ -157,7 +157,7 @@ fn parse_block_event(at: Nanoseconds, step: BioStep, fields: &str) -> Option<Blo
 
 /// Returns the operation that the kernel's `rwbs` letters describe. A leading F requests a cache
 /// flush first; the letters after the operation are modifiers.
-fn parse_operation(letters: &str) -> Operation {
+fn parse_operation(letters: &str) -> BlockOperation {
     let rest = letters.strip_prefix('F').unwrap_or(letters);
     let letters = match rest.chars().next() {
         Some('R' | 'W' | 'F' | 'D' | 'N' | 'Z') => rest,
@@ -165,12 +165,12 @@ fn parse_operation(letters: &str) -> Operation {
     };
     let how = letters.get(1..).unwrap_or_default();
     match letters.chars().next() {
-        Some('R') if how.contains('A') => Operation::ReadAhead,
-        Some('R') => Operation::Read,
-        Some('W') => Operation::Write,
-        Some('F') => Operation::Flush,
-        Some('D') => Operation::Discard,
-        _ => Operation::Other,
+        Some('R') if how.contains('A') => BlockOperation::ReadAhead,
+        Some('R') => BlockOperation::Read,
+        Some('W') => BlockOperation::Write,
+        Some('F') => BlockOperation::Flush,
+        Some('D') => BlockOperation::Discard,
+        _ => BlockOperation::Other,
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::lines::{BioStep, BlockEvent};
 use diskperf_timeline::Nanoseconds;
-use diskperf_timeline::block::{BlockRequest, Operation};
+use diskperf_timeline::block::{BlockOperation, BlockRequest};
 use std::collections::BTreeMap;
 
 /// Sector size of block-layer events in bytes.
@@ -17,11 +17,11 @@ pub(super) struct RequestTracker {
     /// Bios that belong to no request yet: from device and first sector to the end sector and
     /// arrival time.
     unissued_bios: BTreeMap<(u32, u64), (u64, Nanoseconds)>,
-    in_flight_requests: Vec<InFlightRequest>,
+    in_flight_requests: Vec<TrackedBlockRequest>,
     completed_requests: Vec<BlockRequest>,
 }
 
-struct InFlightRequest {
+struct TrackedBlockRequest {
     block_request: BlockRequest,
     /// Incomplete part of the request: first sector and number of sectors.
     incomplete_sectors: (u64, u64),
@@ -71,7 +71,7 @@ impl RequestTracker {
         let queued = self
             .take_bios_of_request(device, event)
             .unwrap_or(event.time);
-        self.in_flight_requests.push(InFlightRequest {
+        self.in_flight_requests.push(TrackedBlockRequest {
             block_request: BlockRequest {
                 device_index: device,
                 operation: event.operation,
@@ -138,7 +138,7 @@ impl RequestTracker {
         }
         let mut request = self.in_flight_requests.remove(place).block_request;
         request.completed_at = event.time;
-        if request.operation == Operation::Flush {
+        if request.operation == BlockOperation::Flush {
             request.bytes = 0;
         }
         self.completed_requests.push(request);
@@ -151,7 +151,7 @@ mod tests {
     use crate::host::device::DeviceNumber;
 
     /// Steps of reads on one device; times and sectors as they come.
-    fn requests(events: &[(u64, BioStep, Operation, u64, u64)]) -> Vec<BlockRequest> {
+    fn requests(events: &[(u64, BioStep, BlockOperation, u64, u64)]) -> Vec<BlockRequest> {
         let mut all = RequestTracker::default();
         for (at, step, operation, sector, sectors) in events.iter().copied() {
             let event = BlockEvent {
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn what_is_merged_has_waited_since_the_first_came() {
-        let read = Operation::Read;
+        let read = BlockOperation::Read;
         let found = requests(&[
             (10, BioStep::BioQueued, read, 8, 8),
             (12, BioStep::BioQueued, read, 0, 8),
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn what_is_split_waits_in_all_its_parts() {
-        let read = Operation::Read;
+        let read = BlockOperation::Read;
         let found = requests(&[
             (10, BioStep::BioQueued, read, 100, 2048),
             (12, BioStep::RequestIssued, read, 100, 2032),
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_request_is_done_when_all_of_it_is() {
-        let write = Operation::Write;
+        let write = BlockOperation::Write;
         let found = requests(&[
             (10, BioStep::BioQueued, write, 0, 16),
             (11, BioStep::RequestIssued, write, 0, 16),
@@ -228,13 +228,13 @@ mod tests {
     #[test]
     fn an_unknown_beginning_is_no_request_and_an_empty_one_is_told_by_what_it_asks() {
         let found = requests(&[
-            (5, BioStep::RequestCompleted, Operation::Read, 64, 8),
-            (10, BioStep::BioQueued, Operation::Write, 0, 0),
-            (12, BioStep::RequestIssued, Operation::Flush, 0, 0),
-            (20, BioStep::RequestCompleted, Operation::Flush, 0, 0),
-            (21, BioStep::RequestCompleted, Operation::Write, 0, 0),
+            (5, BioStep::RequestCompleted, BlockOperation::Read, 64, 8),
+            (10, BioStep::BioQueued, BlockOperation::Write, 0, 0),
+            (12, BioStep::RequestIssued, BlockOperation::Flush, 0, 0),
+            (20, BioStep::RequestCompleted, BlockOperation::Flush, 0, 0),
+            (21, BioStep::RequestCompleted, BlockOperation::Write, 0, 0),
         ]);
         assert_eq!(told(&found), [(0, 0, [12, 12, 20])]);
-        assert_eq!(found[0].operation, Operation::Flush);
+        assert_eq!(found[0].operation, BlockOperation::Flush);
     }
 }

@@ -12,14 +12,29 @@ enum OptionValue {
     KeyedValues(&'static [&'static str]),
 }
 
-/// Option of mkfs: its letter, its long name (may be empty), and its value.
-type MkfsOption = (char, &'static str, OptionValue);
+/// Option of mkfs that a user may give.
+struct MkfsOption {
+    letter: char,
+    /// Long name without its hyphens; empty if the option has none.
+    long_name: &'static str,
+    value: OptionValue,
+}
+
+impl MkfsOption {
+    const fn new(letter: char, long_name: &'static str, value: OptionValue) -> Self {
+        Self {
+            letter,
+            long_name,
+            value,
+        }
+    }
+}
 
 const EXT_MKFS_OPTIONS: &[MkfsOption] = &[
-    ('b', "", OptionValue::AnyWord),
-    ('C', "", OptionValue::AnyWord),
-    ('D', "", OptionValue::NoValue),
-    (
+    MkfsOption::new('b', "", OptionValue::AnyWord),
+    MkfsOption::new('C', "", OptionValue::AnyWord),
+    MkfsOption::new('D', "", OptionValue::NoValue),
+    MkfsOption::new(
         'E',
         "",
         OptionValue::KeyedValues(&[
@@ -44,32 +59,32 @@ const EXT_MKFS_OPTIONS: &[MkfsOption] = &[
             "stripe_width",
         ]),
     ),
-    ('e', "", OptionValue::AnyWord),
-    ('G', "", OptionValue::AnyWord),
-    ('g', "", OptionValue::AnyWord),
-    ('I', "", OptionValue::AnyWord),
-    ('i', "", OptionValue::AnyWord),
-    (
+    MkfsOption::new('e', "", OptionValue::AnyWord),
+    MkfsOption::new('G', "", OptionValue::AnyWord),
+    MkfsOption::new('g', "", OptionValue::AnyWord),
+    MkfsOption::new('I', "", OptionValue::AnyWord),
+    MkfsOption::new('i', "", OptionValue::AnyWord),
+    MkfsOption::new(
         'J',
         "",
         OptionValue::KeyedValues(&["fast_commit_size", "location", "size"]),
     ),
-    ('j', "", OptionValue::NoValue),
-    ('L', "", OptionValue::AnyWord),
-    ('m', "", OptionValue::AnyWord),
-    ('N', "", OptionValue::AnyWord),
-    ('O', "", OptionValue::AnyWord),
-    ('o', "", OptionValue::AnyWord),
-    ('q', "", OptionValue::NoValue),
-    ('r', "", OptionValue::AnyWord),
-    ('T', "", OptionValue::AnyWord),
-    ('U', "", OptionValue::AnyWord),
-    ('v', "", OptionValue::NoValue),
+    MkfsOption::new('j', "", OptionValue::NoValue),
+    MkfsOption::new('L', "", OptionValue::AnyWord),
+    MkfsOption::new('m', "", OptionValue::AnyWord),
+    MkfsOption::new('N', "", OptionValue::AnyWord),
+    MkfsOption::new('O', "", OptionValue::AnyWord),
+    MkfsOption::new('o', "", OptionValue::AnyWord),
+    MkfsOption::new('q', "", OptionValue::NoValue),
+    MkfsOption::new('r', "", OptionValue::AnyWord),
+    MkfsOption::new('T', "", OptionValue::AnyWord),
+    MkfsOption::new('U', "", OptionValue::AnyWord),
+    MkfsOption::new('v', "", OptionValue::NoValue),
 ];
 
 const XFS_MKFS_OPTIONS: &[MkfsOption] = &[
-    ('b', "", OptionValue::KeyedValues(&["size"])),
-    (
+    MkfsOption::new('b', "", OptionValue::KeyedValues(&["size"])),
+    MkfsOption::new(
         'd',
         "",
         OptionValue::KeyedValues(&[
@@ -86,7 +101,7 @@ const XFS_MKFS_OPTIONS: &[MkfsOption] = &[
             "swidth",
         ]),
     ),
-    (
+    MkfsOption::new(
         'i',
         "",
         OptionValue::KeyedValues(&[
@@ -100,9 +115,9 @@ const XFS_MKFS_OPTIONS: &[MkfsOption] = &[
             "sparse",
         ]),
     ),
-    ('K', "", OptionValue::NoValue),
-    ('L', "", OptionValue::AnyWord),
-    (
+    MkfsOption::new('K', "", OptionValue::NoValue),
+    MkfsOption::new('L', "", OptionValue::AnyWord),
+    MkfsOption::new(
         'l',
         "",
         OptionValue::KeyedValues(&[
@@ -116,7 +131,7 @@ const XFS_MKFS_OPTIONS: &[MkfsOption] = &[
             "version",
         ]),
     ),
-    (
+    MkfsOption::new(
         'm',
         "",
         OptionValue::KeyedValues(&[
@@ -131,28 +146,28 @@ const XFS_MKFS_OPTIONS: &[MkfsOption] = &[
             "uuid",
         ]),
     ),
-    (
+    MkfsOption::new(
         'n',
         "",
         OptionValue::KeyedValues(&["ftype", "parent", "size", "version"]),
     ),
-    ('q', "", OptionValue::NoValue),
-    ('s', "", OptionValue::KeyedValues(&["size"])),
+    MkfsOption::new('q', "", OptionValue::NoValue),
+    MkfsOption::new('s', "", OptionValue::KeyedValues(&["size"])),
 ];
 
 const BTRFS_MKFS_OPTIONS: &[MkfsOption] = &[
-    ('d', "data", OptionValue::AnyWord),
-    ('K', "nodiscard", OptionValue::NoValue),
-    ('L', "label", OptionValue::AnyWord),
-    ('M', "mixed", OptionValue::NoValue),
-    ('m', "metadata", OptionValue::AnyWord),
-    ('n', "nodesize", OptionValue::AnyWord),
-    ('O', "features", OptionValue::AnyWord),
-    ('q', "quiet", OptionValue::NoValue),
-    ('R', "runtime-features", OptionValue::AnyWord),
-    ('s', "sectorsize", OptionValue::AnyWord),
-    ('U', "uuid", OptionValue::AnyWord),
-    ('v', "verbose", OptionValue::NoValue),
+    MkfsOption::new('d', "data", OptionValue::AnyWord),
+    MkfsOption::new('K', "nodiscard", OptionValue::NoValue),
+    MkfsOption::new('L', "label", OptionValue::AnyWord),
+    MkfsOption::new('M', "mixed", OptionValue::NoValue),
+    MkfsOption::new('m', "metadata", OptionValue::AnyWord),
+    MkfsOption::new('n', "nodesize", OptionValue::AnyWord),
+    MkfsOption::new('O', "features", OptionValue::AnyWord),
+    MkfsOption::new('q', "quiet", OptionValue::NoValue),
+    MkfsOption::new('R', "runtime-features", OptionValue::AnyWord),
+    MkfsOption::new('s', "sectorsize", OptionValue::AnyWord),
+    MkfsOption::new('U', "uuid", OptionValue::AnyWord),
+    MkfsOption::new('v', "verbose", OptionValue::NoValue),
 ];
 
 /// Mount options that are valid for every file system.
@@ -318,7 +333,7 @@ pub(super) fn check_mkfs(kind: FreshKind, arguments: &[String]) -> Result<(), Di
         let Some((option, attached)) = find_option(kind, word) else {
             return Err(DisallowedOption::new(word, list_options(kind)));
         };
-        let (takes, name) = (option.2, format_option(option));
+        let (takes, name) = (option.value, format_option(option));
         let value = match (takes, attached) {
             (OptionValue::NoValue, None) => continue,
             (OptionValue::NoValue, Some(_)) => {
@@ -391,12 +406,12 @@ fn find_option(kind: FreshKind, word: &str) -> Option<(&'static MkfsOption, Opti
             Some((name, value)) => (name, Some(value)),
             None => (long, None),
         };
-        let option = options.iter().find(|(_, known, _)| *known == name)?;
+        let option = options.iter().find(|option| option.long_name == name)?;
         return (!name.is_empty()).then_some((option, value));
     }
     let mut letters = word.strip_prefix('-')?.chars();
     let letter = letters.next()?;
-    let option = options.iter().find(|(known, ..)| *known == letter)?;
+    let option = options.iter().find(|option| option.letter == letter)?;
     let value = letters.as_str();
     Some((option, (!value.is_empty()).then_some(value)))
 }
@@ -416,8 +431,9 @@ fn is_plain_word(value: &str) -> bool {
     !value.is_empty() && !value.starts_with('-') && value.chars().all(plain)
 }
 
-fn format_option((letter, long, _): &MkfsOption) -> String {
-    match *long {
+fn format_option(option: &MkfsOption) -> String {
+    let letter = option.letter;
+    match option.long_name {
         "" => format!("-{letter}"),
         long => format!("-{letter} (--{long})"),
     }

@@ -173,7 +173,7 @@ fn map_memory(length: usize, is_large: bool) -> Result<(MemoryRegion, NonNull<u8
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{EngineChoice, File, Operation};
+    use crate::{EngineChoice, File, IoOperation};
     use diskperf_timeline::Nanoseconds;
 
     fn options(depth: u32, buffer_bytes: u32, compressible_percent: u8) -> RingOptions {
@@ -210,7 +210,7 @@ mod tests {
         let mut seen = std::collections::BTreeSet::new();
         for (slot, offset_bytes) in [(0, 0), (0, 0), (1, 0), (1, 4096), (0, 8192)] {
             let submission = Submission {
-                operation: Operation::Write,
+                operation: IoOperation::Write,
                 file: File(0),
                 offset_bytes,
                 bytes: 10_240,

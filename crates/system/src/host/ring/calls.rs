@@ -2,14 +2,16 @@
 
 use super::super::clock::monotonic_now;
 use super::super::usage::{HelperThreads, HelperUsage};
-use super::super::worker::{HostWorker, OpenFile, WorkerControl, publish_progress_now_and_then};
+use super::super::worker::{
+    HostOpenFile, HostWorker, WorkerControl, publish_progress_now_and_then,
+};
 use super::files::RingFiles;
 use super::{
     ABANDON_DELAY, EngineNote, HostRing, ReapedRequest, RingRequestRecorder, modifies_data,
 };
 use crate::ring::record::{CompletedRequest, LoadRecorder};
 use crate::{
-    CallKind, CommittedTransaction, Completion, Errno, Error, File, NameCall, Operation,
+    CallKind, CommittedTransaction, Errno, Error, File, IoCompletion, IoOperation, NameCall,
     ReadBackProgress, ReadWriteSpans, Result, RingOptions, Submission,
 };
 use diskperf_timeline::{LoadMeasure, Nanoseconds, VerifiedBlocks, WorkerMeasure};
@@ -86,7 +88,7 @@ impl HostWorker {
         &mut self,
         at_least: usize,
         until: Option<Nanoseconds>,
-        completions: &mut Vec<Completion>,
+        completions: &mut Vec<IoCompletion>,
     ) -> Result<Nanoseconds> {
         let had = completions.len();
         let mut polled = false;
@@ -114,7 +116,7 @@ impl HostWorker {
 
     /// Reaps all completions of the ring without waiting, and counts them in the worker's measure.
     #[inline]
-    fn reap_completions(&mut self, completions: &mut Vec<Completion>) -> Result<Nanoseconds> {
+    fn reap_completions(&mut self, completions: &mut Vec<IoCompletion>) -> Result<Nanoseconds> {
         let (Some(ring), Some(load)) = (&mut self.open_ring, &mut self.load_recorder) else {
             return Err(no_ring_error());
         };
@@ -204,7 +206,7 @@ impl HostWorker {
 
     pub(crate) fn count_request(
         &mut self,
-        operation: Operation,
+        operation: IoOperation,
         bytes: u64,
         duration: Nanoseconds,
     ) {
@@ -213,12 +215,12 @@ impl HostWorker {
             return;
         };
         match operation {
-            Operation::Read => self.worker_measure.read_bytes += bytes,
-            Operation::Write => self.worker_measure.written_bytes += bytes,
-            Operation::Fsync
-            | Operation::Fdatasync
-            | Operation::SyncRange(_)
-            | Operation::DiscardRange => {}
+            IoOperation::Read => self.worker_measure.read_bytes += bytes,
+            IoOperation::Write => self.worker_measure.written_bytes += bytes,
+            IoOperation::Fsync
+            | IoOperation::Fdatasync
+            | IoOperation::SyncRange(_)
+            | IoOperation::DiscardRange => {}
         }
         self.worker_measure.call_count += 1;
         load.advance_series(now.since(self.measure_start.start_time));
@@ -232,7 +234,7 @@ impl HostWorker {
         publish_progress_now_and_then(&self.worker_control, &self.worker_measure);
     }
 
-    pub(crate) fn count_unissued(&mut self, operation: Operation, intended: Nanoseconds) {
+    pub(crate) fn count_unissued(&mut self, operation: IoOperation, intended: Nanoseconds) {
         if let Some(load) = &mut self.load_recorder {
             load.record_unfinished(operation, monotonic_now().since(intended));
         }
@@ -338,7 +340,7 @@ impl HostWorker {
 /// Counters and recorders that a completion updates.
 struct CompletionCounter<'a> {
     control: &'a WorkerControl,
-    open_files: &'a mut [Option<OpenFile>],
+    open_files: &'a mut [Option<HostOpenFile>],
     worker_measure: &'a mut WorkerMeasure,
     load_recorder: &'a mut LoadRecorder,
     /// Start of the timed part; `None` outside of it.
@@ -360,15 +362,15 @@ impl CompletionCounter<'_> {
         } = reaped.submission;
         let mut bytes = u64::from(bytes);
         match operation {
-            Operation::Read => self.worker_measure.read_bytes += bytes,
-            Operation::Write => self.worker_measure.written_bytes += bytes,
-            Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) => {
+            IoOperation::Read => self.worker_measure.read_bytes += bytes,
+            IoOperation::Write => self.worker_measure.written_bytes += bytes,
+            IoOperation::Fsync | IoOperation::Fdatasync | IoOperation::SyncRange(_) => {
                 self.worker_measure.metadata_call_count += 1;
             }
             // The kernel answers 0 for all of it.
-            Operation::DiscardRange => bytes = u64::from(reaped.submission.bytes),
+            IoOperation::DiscardRange => bytes = u64::from(reaped.submission.bytes),
         }
-        if matches!(operation, Operation::Read | Operation::Write) {
+        if matches!(operation, IoOperation::Read | IoOperation::Write) {
             self.worker_measure.call_count += 1;
             publish_progress_now_and_then(self.control, self.worker_measure);
         }

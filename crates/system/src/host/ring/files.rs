@@ -1,8 +1,8 @@
 //! Files of a ring, by their numbers in the program.
 
 use super::super::null;
-use super::super::worker::{OpenFile, descriptor_length};
-use crate::{CallKind, Errno, Error, File, Operation, Result, Submission};
+use super::super::worker::{HostOpenFile, descriptor_length};
+use crate::{CallKind, Errno, Error, File, IoOperation, Result, Submission};
 use rustix::fs::FileType;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +28,7 @@ pub(super) struct RingFile {
 }
 
 impl RingFiles {
-    pub(in super::super) fn new(files: &[File], open: &[Option<OpenFile>]) -> Result<Self> {
+    pub(in super::super) fn new(files: &[File], open: &[Option<HostOpenFile>]) -> Result<Self> {
         let mut ring = Self {
             files: Vec::with_capacity(files.len()),
             index_by_file: vec![None; open.len()],
@@ -158,7 +158,7 @@ impl RingFile {
     #[inline]
     pub(super) fn null_drive_result(&self, submission: &Submission) -> i32 {
         match (submission.operation, self.null_drive_bytes) {
-            (Operation::Read | Operation::Write, Some(length)) => {
+            (IoOperation::Read | IoOperation::Write, Some(length)) => {
                 null::transferable_bytes(length, submission.offset_bytes, submission.bytes as usize)
                     as i32
             }

@@ -2,7 +2,7 @@
 
 use super::super::clock::monotonic_now;
 use super::files::RingFiles;
-use crate::{Errno, File, Operation, Submission};
+use crate::{Errno, File, IoOperation, Submission};
 use diskperf_timeline::{DeviceEvent, DeviceOperation, DeviceRequest, DeviceStep, Nanoseconds};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -130,12 +130,12 @@ impl RingRequestRecorder {
 
 fn device_request(number: u64, device: u32, submission: &Submission) -> DeviceRequest {
     let (operation, has_range) = match submission.operation {
-        Operation::Read => (DeviceOperation::Read, true),
-        Operation::Write => (DeviceOperation::Write { fua: false }, true),
-        Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) => {
+        IoOperation::Read => (DeviceOperation::Read, true),
+        IoOperation::Write => (DeviceOperation::Write { fua: false }, true),
+        IoOperation::Fsync | IoOperation::Fdatasync | IoOperation::SyncRange(_) => {
             (DeviceOperation::Flush, false)
         }
-        Operation::DiscardRange => (DeviceOperation::Discard, true),
+        IoOperation::DiscardRange => (DeviceOperation::Discard, true),
     };
     DeviceRequest {
         request_number: number,

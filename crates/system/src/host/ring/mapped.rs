@@ -2,7 +2,7 @@
 
 use super::buffers::RingBuffers;
 use super::files::{RingFile, RingFiles};
-use crate::{CallKind, Error, MapOptions, Operation, Result, Submission};
+use crate::{CallKind, Error, IoOperation, MapOptions, Result, Submission};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, msync, munmap};
@@ -49,12 +49,12 @@ impl MappedFiles {
     ) -> rustix::io::Result<usize> {
         let mapping = &self.mapped_files[file.ring_index as usize];
         let reads = match submission.operation {
-            Operation::Read => true,
-            Operation::Write => false,
-            Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) => {
+            IoOperation::Read => true,
+            IoOperation::Write => false,
+            IoOperation::Fsync | IoOperation::Fdatasync | IoOperation::SyncRange(_) => {
                 return mapping.sync_range(0, mapping.length_bytes).map(|()| 0);
             }
-            Operation::DiscardRange => return Err(Errno::OPNOTSUPP),
+            IoOperation::DiscardRange => return Err(Errno::OPNOTSUPP),
         };
         let Ok(start) = usize::try_from(submission.offset_bytes) else {
             return Ok(0);

@@ -4,7 +4,7 @@
 use super::buffers::RingBuffers;
 use super::files::RingFile;
 use super::sync_range;
-use crate::{Operation, RingOptions, Submission};
+use crate::{IoOperation, RingOptions, Submission};
 use rustix::fs::FallocateFlags;
 use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};
 use std::io::{IoSlice, IoSliceMut};
@@ -58,25 +58,25 @@ impl PositionedCalls {
         } = submission;
         let descriptor = file.descriptor();
         match operation {
-            Operation::Read => {
+            IoOperation::Read => {
                 let buffer = buffers.in_flight_buffer(slot, bytes);
                 let mut parts = [IoSliceMut::new(buffer)];
                 preadv2(descriptor, &mut parts, offset_bytes, self.read_write_flags)
             }
-            Operation::Write => {
+            IoOperation::Write => {
                 let parts = [IoSlice::new(buffers.in_flight_buffer(slot, bytes))];
                 pwritev2(descriptor, &parts, offset_bytes, self.read_write_flags)
             }
-            Operation::Fsync => rustix::fs::fsync(descriptor).map(|()| 0),
-            Operation::Fdatasync => rustix::fs::fdatasync(descriptor).map(|()| 0),
-            Operation::SyncRange(steps) => {
+            IoOperation::Fsync => rustix::fs::fsync(descriptor).map(|()| 0),
+            IoOperation::Fdatasync => rustix::fs::fdatasync(descriptor).map(|()| 0),
+            IoOperation::SyncRange(steps) => {
                 sync_range::call_sync_file_range(descriptor, (offset_bytes, bytes), steps)
                     .map(|()| 0)
             }
-            Operation::DiscardRange if file.is_block_device => {
+            IoOperation::DiscardRange if file.is_block_device => {
                 discard_range(descriptor, offset_bytes, bytes).map(|()| 0)
             }
-            Operation::DiscardRange => {
+            IoOperation::DiscardRange => {
                 let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
                 rustix::fs::fallocate(descriptor, hole, offset_bytes, u64::from(bytes)).map(|()| 0)
             }

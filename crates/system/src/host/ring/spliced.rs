@@ -3,7 +3,7 @@
 use super::buffers::RingBuffers;
 use super::files::RingFile;
 use super::sync_range;
-use crate::{CallKind, Error, Operation, Result, Submission};
+use crate::{CallKind, Error, IoOperation, Result, Submission};
 use rustix::io::Errno;
 use rustix::pipe::{IoSliceRaw, PipeFlags, SpliceFlags, pipe_with, splice, vmsplice};
 use std::os::fd::OwnedFd;
@@ -42,19 +42,19 @@ impl SplicePipe {
             ..
         } = submission;
         match submission.operation {
-            Operation::Read => {
+            IoOperation::Read => {
                 self.splice_read(file, offset_bytes, buffers.in_flight_buffer(slot, bytes))
             }
-            Operation::Write => {
+            IoOperation::Write => {
                 self.splice_write(file, offset_bytes, buffers.in_flight_buffer(slot, bytes))
             }
-            Operation::Fsync => rustix::fs::fsync(file.descriptor()).map(|()| 0),
-            Operation::Fdatasync => rustix::fs::fdatasync(file.descriptor()).map(|()| 0),
-            Operation::SyncRange(steps) => {
+            IoOperation::Fsync => rustix::fs::fsync(file.descriptor()).map(|()| 0),
+            IoOperation::Fdatasync => rustix::fs::fdatasync(file.descriptor()).map(|()| 0),
+            IoOperation::SyncRange(steps) => {
                 sync_range::call_sync_file_range(file.descriptor(), (offset_bytes, bytes), steps)
                     .map(|()| 0)
             }
-            Operation::DiscardRange => Err(Errno::OPNOTSUPP),
+            IoOperation::DiscardRange => Err(Errno::OPNOTSUPP),
         }
     }
 

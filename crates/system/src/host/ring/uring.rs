@@ -9,7 +9,7 @@ use super::enter::{GET_EVENTS, RingHandle, WAIT_FOR_ROOM, WAKE_SUBMISSION_THREAD
 use super::files::{RingFile, RingFiles};
 use super::sync_range;
 use super::{EngineNote, WAIT_SLICE_MAX};
-use crate::{Operation, RingOptions, Submission};
+use crate::{IoOperation, RingOptions, Submission};
 use diskperf_timeline::Nanoseconds;
 use io_uring::types::{CancelBuilder, Fixed, FsyncFlags, Timespec};
 use io_uring::{IoUring, opcode, squeue};
@@ -290,27 +290,29 @@ fn build_entry(
     let place = Fixed(file.ring_index);
     let number = slot as u16;
     match operation {
-        Operation::Read if is_registered => opcode::ReadFixed::new(place, buffer, bytes, number)
+        IoOperation::Read if is_registered => opcode::ReadFixed::new(place, buffer, bytes, number)
             .offset(offset_bytes)
             .build(),
-        Operation::Read => opcode::Read::new(place, buffer, bytes)
+        IoOperation::Read => opcode::Read::new(place, buffer, bytes)
             .offset(offset_bytes)
             .build(),
-        Operation::Write if is_registered => opcode::WriteFixed::new(place, buffer, bytes, number)
+        IoOperation::Write if is_registered => {
+            opcode::WriteFixed::new(place, buffer, bytes, number)
+                .offset(offset_bytes)
+                .build()
+        }
+        IoOperation::Write => opcode::Write::new(place, buffer, bytes)
             .offset(offset_bytes)
             .build(),
-        Operation::Write => opcode::Write::new(place, buffer, bytes)
-            .offset(offset_bytes)
-            .build(),
-        Operation::Fsync => opcode::Fsync::new(place).build(),
-        Operation::Fdatasync => opcode::Fsync::new(place)
+        IoOperation::Fsync => opcode::Fsync::new(place).build(),
+        IoOperation::Fdatasync => opcode::Fsync::new(place)
             .flags(FsyncFlags::DATASYNC)
             .build(),
-        Operation::SyncRange(steps) => opcode::SyncFileRange::new(place, bytes)
+        IoOperation::SyncRange(steps) => opcode::SyncFileRange::new(place, bytes)
             .offset(offset_bytes)
             .flags(sync_range::to_sync_range_flags(steps))
             .build(),
-        Operation::DiscardRange => build_discard(file, offset_bytes, bytes),
+        IoOperation::DiscardRange => build_discard(file, offset_bytes, bytes),
     }
 }
 

@@ -4,7 +4,7 @@ use super::World;
 use super::steps::{make, make_open, pattern, read, refused, seek};
 use crate::requests::{self, BLOCK, all, reads, request};
 use diskperf_system::{
-    CommittedTransaction, Completion, Errno, File, OpenOptions, Operation, Result, RingOptions,
+    CommittedTransaction, Errno, File, IoCompletion, IoOperation, OpenOptions, Result, RingOptions,
     Submission,
 };
 use diskperf_timeline::Nanoseconds;
@@ -56,7 +56,7 @@ pub(crate) async fn what_a_ring_wrote_is_read_back(system: &mut World) {
             if let Some(buffer) = system.ring_buffer(slot) {
                 buffer.copy_from_slice(&block_of(block));
             }
-            writes.push(request(Operation::Write, file, slot, block));
+            writes.push(request(IoOperation::Write, file, slot, block));
         }
         assert_eq!(all(system, &writes).await, [Ok(BLOCK); 8]);
     }
@@ -65,7 +65,7 @@ pub(crate) async fn what_a_ring_wrote_is_read_back(system: &mut World) {
         let found = read(system, file, BLOCK as usize).await;
         assert_eq!(found.len(), BLOCK as usize);
         assert!(!has_data || found == block_of(block), "block {block}");
-        let again = all(system, &[request(Operation::Read, file, 3, block)]).await;
+        let again = all(system, &[request(IoOperation::Read, file, 3, block)]).await;
         assert_eq!(again, [Ok(BLOCK)]);
         if let Some(buffer) = system.ring_buffer(3) {
             assert!(buffer == block_of(block), "block {block}");
@@ -79,7 +79,7 @@ pub(crate) async fn a_ring_has_data_of_its_own(system: &mut World) {
     let file = with_ring(system, 0, 4).await;
     for round in 0..2 {
         let writes: Vec<Submission> = (0..4)
-            .map(|slot| request(Operation::Write, file, slot, round * 4 + u64::from(slot)))
+            .map(|slot| request(IoOperation::Write, file, slot, round * 4 + u64::from(slot)))
             .collect();
         assert_eq!(all(system, &writes).await, [Ok(BLOCK); 4]);
     }
@@ -103,9 +103,9 @@ pub(crate) async fn a_failed_request_fails_by_itself(system: &mut World) {
     let file = system.open("/mnt0/file", OpenOptions::READ).await.unwrap();
     open_ring(system, 4, file).await.unwrap();
     let requests = [
-        request(Operation::Read, file, 0, 0),
-        request(Operation::Write, file, 1, 1),
-        request(Operation::Read, file, 2, 1),
+        request(IoOperation::Read, file, 0, 0),
+        request(IoOperation::Write, file, 1, 1),
+        request(IoOperation::Read, file, 2, 1),
     ];
     let results = all(system, &requests).await;
     assert_eq!(results, [Ok(BLOCK), Err(Errno::BadFile), Ok(BLOCK)]);
@@ -116,11 +116,11 @@ pub(crate) async fn what_the_ring_does_not_know_is_refused(system: &mut World) {
     let other = make_open(system, "/mnt0/other", b"").await;
     let too_long = Submission {
         bytes: 2 * BLOCK,
-        ..request(Operation::Read, file, 2, 0)
+        ..request(IoOperation::Read, file, 2, 0)
     };
     let requests = [
-        request(Operation::Read, file, 0, 0),
-        request(Operation::Read, other, 1, 0),
+        request(IoOperation::Read, file, 0, 0),
+        request(IoOperation::Read, other, 1, 0),
         too_long,
     ];
     let results = all(system, &requests).await;
@@ -130,7 +130,7 @@ pub(crate) async fn what_the_ring_does_not_know_is_refused(system: &mut World) {
     );
     // A file that was closed is none.
     system.close(file).await.unwrap();
-    let results = all(system, &[request(Operation::Read, file, 0, 0)]).await;
+    let results = all(system, &[request(IoOperation::Read, file, 0, 0)]).await;
     assert_eq!(results, [Err(Errno::BadFile)]);
 }
 
@@ -166,7 +166,7 @@ pub(crate) async fn each_slot_completes_once(system: &mut World) {
     let mut under_way = BTreeSet::new();
     let mut free: Vec<u32> = (0..DEPTH).collect();
     let (mut submitted, mut completed) = (0, 0);
-    let mut completions: Vec<Completion> = Vec::new();
+    let mut completions: Vec<IoCompletion> = Vec::new();
     while completed < REQUESTS {
         // Batches of all sizes.
         let batch = free.len().min(1 + submitted % 7).min(REQUESTS - submitted);
@@ -174,8 +174,8 @@ pub(crate) async fn each_slot_completes_once(system: &mut World) {
         for slot in free.drain(..batch) {
             let block = (submitted as u64 * 37) % BLOCKS;
             let operation = match submitted % 3 {
-                0 => Operation::Write,
-                _ => Operation::Read,
+                0 => IoOperation::Write,
+                _ => IoOperation::Read,
             };
             submissions.push(request(operation, file, slot, block));
             assert!(under_way.insert(slot));
@@ -206,12 +206,12 @@ pub(crate) async fn each_slot_completes_once(system: &mut World) {
 pub(crate) async fn syncs_complete(system: &mut World) {
     let file = with_ring(system, 4, 4).await;
     assert_eq!(
-        all(system, &[request(Operation::Write, file, 0, 0)]).await,
+        all(system, &[request(IoOperation::Write, file, 0, 0)]).await,
         [Ok(BLOCK)]
     );
     let syncs = [
-        request(Operation::Fsync, file, 0, 0),
-        request(Operation::Fdatasync, file, 1, 0),
+        request(IoOperation::Fsync, file, 0, 0),
+        request(IoOperation::Fdatasync, file, 1, 0),
     ];
     assert_eq!(all(system, &syncs).await, [Ok(0), Ok(0)]);
 }
@@ -231,7 +231,7 @@ pub(crate) async fn a_reap_ends_at_its_moment(system: &mut World) {
     assert!(then.unwrap() >= moment);
     assert_eq!(completions, []);
     // A moment of the past does not wait for what is under way.
-    let read = request(Operation::Read, file, 1, 0);
+    let read = request(IoOperation::Read, file, 1, 0);
     system.submit_requests(&[read]).await.unwrap();
     let then = system
         .reap_requests(2, Some(moment), &mut completions)
@@ -259,7 +259,7 @@ pub(crate) async fn a_reap_ends_at_its_moment(system: &mut World) {
 pub(crate) async fn a_ring_that_is_closed_has_nothing_under_way(system: &mut World) {
     let file = with_ring(system, 0, 8).await;
     let writes: Vec<Submission> = (0..8)
-        .map(|slot| request(Operation::Write, file, slot, u64::from(slot)))
+        .map(|slot| request(IoOperation::Write, file, slot, u64::from(slot)))
         .collect();
     system.submit_requests(&writes).await.unwrap();
     system.close_ring().await.unwrap();
@@ -269,7 +269,7 @@ pub(crate) async fn a_ring_that_is_closed_has_nothing_under_way(system: &mut Wor
     );
     // There can be another.
     open_ring(system, 2, file).await.unwrap();
-    let results = all(system, &[request(Operation::Read, file, 1, 7)]).await;
+    let results = all(system, &[request(IoOperation::Read, file, 1, 7)]).await;
     assert_eq!(results, [Ok(BLOCK)]);
 }
 
@@ -279,8 +279,8 @@ pub(crate) async fn a_worker_may_end_with_requests_under_way(system: &mut World)
     let requests: Vec<Submission> = (0..64)
         .map(|slot| {
             let operation = match slot % 2 {
-                0 => Operation::Read,
-                _ => Operation::Write,
+                0 => IoOperation::Read,
+                _ => IoOperation::Write,
             };
             request(operation, file, slot, u64::from(slot))
         })
@@ -292,10 +292,10 @@ pub(crate) async fn a_worker_may_end_with_requests_under_way(system: &mut World)
 pub(crate) async fn what_a_ring_moved_is_counted(system: &mut World) {
     let file = with_ring(system, 4, 4).await;
     // Before the timed part, and a failure in it.
-    all(system, &[request(Operation::Read, file, 0, 0)]).await;
+    all(system, &[request(IoOperation::Read, file, 0, 0)]).await;
     start_measuring(system);
     system.close(file).await.unwrap();
-    let failed = all(system, &[request(Operation::Read, file, 0, 0)]).await;
+    let failed = all(system, &[request(IoOperation::Read, file, 0, 0)]).await;
     assert_eq!(failed, [Err(Errno::BadFile)]);
     system.close_ring().await.unwrap();
     let file = system
@@ -304,10 +304,10 @@ pub(crate) async fn what_a_ring_moved_is_counted(system: &mut World) {
         .unwrap();
     open_ring(system, 4, file).await.unwrap();
     let requests = [
-        request(Operation::Read, file, 0, 1),
-        request(Operation::Read, file, 1, 2),
-        request(Operation::Write, file, 2, 5),
-        request(Operation::Fsync, file, 3, 0),
+        request(IoOperation::Read, file, 0, 1),
+        request(IoOperation::Read, file, 1, 2),
+        request(IoOperation::Write, file, 2, 5),
+        request(IoOperation::Fsync, file, 3, 0),
     ];
     all(system, &requests).await;
     system.count_commit(CommittedTransaction {
@@ -383,7 +383,7 @@ pub(crate) async fn a_response_counts_from_the_intended_start(system: &mut World
     system.sleep_until(intended + LATE).await.unwrap();
     let arrived = |slot: u32| Submission {
         intended_start: Some(intended),
-        ..request(Operation::Read, file, slot, u64::from(slot))
+        ..request(IoOperation::Read, file, slot, u64::from(slot))
     };
     system
         .submit_requests(&[arrived(0), arrived(1)])
@@ -403,7 +403,7 @@ pub(crate) async fn a_response_counts_from_the_intended_start(system: &mut World
         .submit_requests(&[arrived(2), arrived(3)])
         .await
         .unwrap();
-    system.count_unissued(Operation::Read, intended);
+    system.count_unissued(IoOperation::Read, intended);
     let load = system.finish_measuring().await.unwrap().load_measure;
     let load = load.expect("the worker has a ring");
     assert_eq!((load.unfinished_count, load.read.request_count()), (3, 5));
@@ -419,7 +419,7 @@ pub(crate) async fn a_full_volume_fails_the_requests_that_it_must(system: &mut W
     let (mut taken, mut failed) = (0, 0);
     for first in (0_u64..).step_by(BATCH as usize) {
         let writes: Vec<Submission> = (0..BATCH)
-            .map(|slot| request(Operation::Write, file, slot, first + u64::from(slot)))
+            .map(|slot| request(IoOperation::Write, file, slot, first + u64::from(slot)))
             .collect();
         for result in all(system, &writes).await {
             match result {
@@ -437,6 +437,6 @@ pub(crate) async fn a_full_volume_fails_the_requests_that_it_must(system: &mut W
     }
     // What is there can be written again.
     seek(system, file, 0).await;
-    let again = all(system, &[request(Operation::Write, file, 0, 0)]).await;
+    let again = all(system, &[request(IoOperation::Write, file, 0, 0)]).await;
     assert_eq!(again, [Ok(BLOCK)]);
 }

@@ -214,14 +214,14 @@ fn draw_dies(picture: (&PictureView, &DriveGeometry), rows: &DieRows, top: f64) 
         let Some(die) = find_die_of_request(request, drive) else {
             continue;
         };
-        for (stage, from, until) in request.stage_intervals() {
-            if matches!(stage, Stage::DieWait(_)) {
-                let x = (view.x_position(from), view.x_position(until));
+        for part in request.stage_intervals() {
+            if matches!(part.stage, Stage::DieWait(_)) {
+                let x = (view.x_position(part.start), view.x_position(part.end));
                 let y = (rows.die_top(die) + rows.mark_height() - 1.6, 2.4);
                 let title = format!(
                     "{}: {}",
                     describe_request(request, drive),
-                    words::stage_label(stage)
+                    words::stage_label(part.stage)
                 );
                 draw_rectangle(&mut inner, "missed", x, y, &title);
             }
@@ -263,14 +263,14 @@ fn describe_request(request: &TracedRequest, drive: &DriveGeometry) -> String {
 /// negligible ones.
 fn list_wait_causes(request: &TracedRequest) -> Vec<(Stage, u64)> {
     let mut causes: Vec<(Stage, u64)> = Vec::new();
-    for (stage, from, until) in request
+    for part in request
         .stage_intervals()
-        .filter(|(stage, ..)| is_wait_stage(*stage))
+        .filter(|interval| is_wait_stage(interval.stage))
     {
-        let took = until.since(from).0;
-        match causes.iter_mut().find(|(other, _)| *other == stage) {
+        let took = part.duration().0;
+        match causes.iter_mut().find(|(other, _)| *other == part.stage) {
             Some((_, all)) => *all = all.saturating_add(took),
-            None => causes.push((stage, took)),
+            None => causes.push((part.stage, took)),
         }
     }
     causes.sort_by_key(|(_, took)| std::cmp::Reverse(*took));
@@ -316,24 +316,24 @@ fn draw_requests(view: &PictureView, drive: &DriveGeometry) -> String {
         );
         // Where all of it is one pixel, that is red.
         let mut parts: Vec<_> = request.stage_intervals().collect();
-        parts.sort_by_key(|(stage, ..)| is_wait_stage(*stage));
-        for (stage, from, until) in parts {
-            let class = match is_wait_stage(stage) {
+        parts.sort_by_key(|interval| is_wait_stage(interval.stage));
+        for part in parts {
+            let class = match is_wait_stage(part.stage) {
                 true => "missed",
-                false => StageFamily::from_stage(stage)
+                false => StageFamily::from_stage(part.stage)
                     .css_variable()
                     .trim_start_matches('-'),
             };
-            let took = format_nanoseconds(until.since(from));
+            let took = format_nanoseconds(part.duration());
             let title = format!(
                 "{}: {}, {took}",
                 describe_request(request, drive),
-                words::stage_label(stage)
+                words::stage_label(part.stage)
             );
             draw_rectangle(
                 &mut bar,
                 class,
-                (view.x_position(from), view.x_position(until)),
+                (view.x_position(part.start), view.x_position(part.end)),
                 (0.0, BAR_HEIGHT),
                 &title,
             );

@@ -139,16 +139,16 @@ impl PlatterPicture {
             }
         }
         for arm in &self.arm_work {
-            for (stage, from, until) in arm.stage_intervals() {
-                let took = format_nanoseconds(Nanoseconds(until.0 - from.0));
+            for part in arm.stage_intervals() {
+                let took = format_nanoseconds(part.duration());
                 let title = format!(
                     "{}: {}, {took}",
                     describe_arm_work(arm),
-                    words::stage_label(stage)
+                    words::stage_label(part.stage)
                 );
-                for piece in self.split_into_segments(from, until) {
+                for piece in self.split_into_segments(part.start, part.end) {
                     count += 1;
-                    let mark = TimelineMark::from_arm_work(arm.arm_work, stage);
+                    let mark = TimelineMark::from_arm_work(arm.arm_work, part.stage);
                     draw_rectangle(
                         &mut out,
                         piece,
@@ -160,19 +160,19 @@ impl PlatterPicture {
             }
         }
         for request in &self.requests {
-            for (stage, from, until) in request.stage_intervals() {
-                if !self.is_drive_stage(stage) {
+            for part in request.stage_intervals() {
+                if !self.is_drive_stage(part.stage) {
                     continue;
                 }
-                let took = format_nanoseconds(Nanoseconds(until.0 - from.0));
+                let took = format_nanoseconds(part.duration());
                 let title = format!(
                     "{}: {}, {took}",
                     describe_request(request),
-                    words::stage_label(stage)
+                    words::stage_label(part.stage)
                 );
-                for piece in self.split_into_segments(from, until) {
+                for piece in self.split_into_segments(part.start, part.end) {
                     count += 1;
-                    let mark = TimelineMark::from_stage(stage);
+                    let mark = TimelineMark::from_stage(part.stage);
                     let band = self.band_of_mark(mark);
                     draw_rectangle(&mut out, piece, band, mark, &title);
                 }
@@ -196,22 +196,22 @@ impl PlatterPicture {
                 );
             }
             let parts = request.stage_intervals();
-            for (stage, from, until) in parts.filter(|(stage, ..)| self.is_drive_stage(*stage)) {
+            for part in parts.filter(|interval| self.is_drive_stage(interval.stage)) {
                 let what = (purpose_label(request.purpose), request.sector_count);
-                let text = self.draw_span_label(what, stage, (from, until));
-                self.write_label(&mut out, text, (from, until));
+                let text = self.draw_span_label(what, part.stage, (part.start, part.end));
+                self.write_label(&mut out, text, (part.start, part.end));
             }
         }
         // Reads that wait for what is read ahead are written into it.
         let own = self.arm_work.iter();
         for arm in own.filter(|one| one.arm_work != ArmWork::ReadAhead) {
-            for (stage, from, until) in arm.stage_intervals() {
+            for part in arm.stage_intervals() {
                 let text = self.draw_span_label(
                     (arm_work_label(arm.arm_work), arm.sector_count),
-                    stage,
-                    (from, until),
+                    part.stage,
+                    (part.start, part.end),
                 );
-                self.write_label(&mut out, text, (from, until));
+                self.write_label(&mut out, text, (part.start, part.end));
             }
         }
         out
@@ -368,11 +368,11 @@ impl PlatterPicture {
     fn draw_legend(&self) -> String {
         let stages = self.requests.iter().flat_map(|one| one.stage_intervals());
         let stages = stages
-            .map(|(stage, ..)| stage)
+            .map(|interval| interval.stage)
             .filter(|stage| self.is_drive_stage(*stage));
         let of_arms = self.arm_work.iter().flat_map(|one| {
             let parts = one.stage_intervals();
-            parts.map(|(stage, ..)| TimelineMark::from_arm_work(one.arm_work, stage))
+            parts.map(|part| TimelineMark::from_arm_work(one.arm_work, part.stage))
         });
         let mut marks: Vec<TimelineMark> = stages
             .chain(self.processor_work.iter().map(|one| one.stage))

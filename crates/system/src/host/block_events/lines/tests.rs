@@ -29,7 +29,7 @@ fn events_of_devices_are_read_whoever_is_running() {
             major: 254,
             minor: 0,
         },
-        operation: Operation::Read,
+        operation: BlockOperation::Read,
         sector: 319_348_736,
         sector_count: 2048,
     };
@@ -52,7 +52,7 @@ fn events_of_devices_are_read_whoever_is_running() {
         BlockEvent {
             time: Nanoseconds(69_938_041_876_000),
             step: BioStep::RequestCompleted,
-            operation: Operation::ReadAhead,
+            operation: BlockOperation::ReadAhead,
             sector: 319_350_784,
             sector_count: 2032,
             ..expected
@@ -62,7 +62,7 @@ fn events_of_devices_are_read_whoever_is_running() {
     let requeued = block(requeued);
     assert_eq!(
         (requeued.step, requeued.operation),
-        (BioStep::RequestRequeued, Operation::Write)
+        (BioStep::RequestRequeued, BlockOperation::Write)
     );
 }
 
@@ -72,25 +72,25 @@ fn what_moves_no_data_is_nowhere() {
     let event = block(line);
     assert_eq!(
         (event.operation, event.sector, event.sector_count),
-        (Operation::Flush, 0, 0)
+        (BlockOperation::Flush, 0, 0)
     );
 }
 
 #[test]
 fn letters_stand_for_operations() {
     for (letters, expected) in [
-        ("R", Operation::Read),
-        ("RM", Operation::Read),
-        ("RA", Operation::ReadAhead),
-        ("RAM", Operation::ReadAhead),
-        ("W", Operation::Write),
-        ("WSM", Operation::Write),
-        ("FWFS", Operation::Write),
-        ("FF", Operation::Flush),
-        ("F", Operation::Flush),
-        ("DS", Operation::Discard),
-        ("N", Operation::Other),
-        ("", Operation::Other),
+        ("R", BlockOperation::Read),
+        ("RM", BlockOperation::Read),
+        ("RA", BlockOperation::ReadAhead),
+        ("RAM", BlockOperation::ReadAhead),
+        ("W", BlockOperation::Write),
+        ("WSM", BlockOperation::Write),
+        ("FWFS", BlockOperation::Write),
+        ("FF", BlockOperation::Flush),
+        ("F", BlockOperation::Flush),
+        ("DS", BlockOperation::Discard),
+        ("N", BlockOperation::Other),
+        ("", BlockOperation::Other),
     ] {
         assert_eq!(parse_operation(letters), expected, "{letters}");
     }
