@@ -353,17 +353,28 @@ fn build_ledger(processes: &[TracedProcess], from: Nanoseconds, until: Nanosecon
     Ledger::from_table(&table)
 }
 
+/// Part of a stage of a request that lies within a window.
+struct ClippedStage {
+    stage: Stage,
+    start: Nanoseconds,
+    end: Nanoseconds,
+}
+
 /// Returns the parts of a request that lie within the window, cut to it.
 fn clip_request_parts(
     request: &TracedRequest,
     from: Nanoseconds,
     until: Nanoseconds,
-) -> impl Iterator<Item = (Stage, Nanoseconds, Nanoseconds)> + '_ {
+) -> impl Iterator<Item = ClippedStage> + '_ {
     request
         .stage_intervals()
         .filter_map(move |(stage, start, stop)| {
             let (start, stop) = (start.max(from), stop.min(until));
-            (start < stop).then_some((stage, start, stop))
+            (start < stop).then_some(ClippedStage {
+                stage,
+                start,
+                end: stop,
+            })
         })
 }
 
@@ -429,8 +440,8 @@ fn account_drive(trace: &Trace, drive: u32, from: Nanoseconds, until: Nanosecond
     let mut sizes: std::collections::BTreeMap<u64, u64> = std::collections::BTreeMap::new();
     let mut requests = 0;
     for request in trace.requests.iter().filter(|one| one.drive_index == drive) {
-        for (stage, start, stop) in clip_request_parts(request, from, until) {
-            table[stage.index()] += stop.0 - start.0;
+        for part in clip_request_parts(request, from, until) {
+            table[part.stage.index()] += part.end.0 - part.start.0;
         }
         if (from..=until).contains(&request.completed_at()) {
             requests += 1;

@@ -101,7 +101,9 @@ impl Catalogue {
                 seek_curve: seek,
                 ..
             } = drive;
-            (figures, seek)
+            let figures = figures.into_iter();
+            let figures = figures.map(|figure| (figure.name, figure.value, figure.unit));
+            (figures.collect(), seek)
         });
         let of = found.component.name();
         Ok((
