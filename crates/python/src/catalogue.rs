@@ -47,7 +47,8 @@ impl Catalogue {
     /// depends on these, its settings and its seed.
     fn identity(&self, py: Python<'_>, name: &str) -> PyResult<(String, String)> {
         let identity = points::study_identity(&self.catalogue, name);
-        identity.map_err(|error| to_exception(py, &error))
+        let identity = identity.map_err(|error| to_exception(py, &error))?;
+        Ok((identity.model_version, identity.catalogue_hash))
     }
 
     /// Lists the components of a kind (`drive`) with their descriptions.

@@ -184,7 +184,7 @@ fn model_format_times(
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
                 let system = (new.key().as_str(), asking.settings);
-                let times = estimate_formatting(asking.catalogue, system, (1, FORMAT_PASSES))?;
+                let times = estimate_formatting(asking.catalogue, system, 1, FORMAT_PASSES)?;
                 new.insert(times)
             }
         };
