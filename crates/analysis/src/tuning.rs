@@ -6,7 +6,7 @@ mod goal;
 mod samples;
 mod spread;
 
-pub use cliffs::{CLIFF_STEP_RATIO_MAX, ParameterCliff, parse_number};
+pub use cliffs::{CLIFF_STEP_RATIO_MAX, CliffLossRange, ParameterCliff, parse_number};
 pub use goal::{P99_CALLS_MIN, ProgramFigures, TuningGoal, ValueUncertainty, p99_range};
 pub use samples::{PointVisit, VisitSamples};
 pub use spread::{SeedSpread, ValueRange};
@@ -450,7 +450,7 @@ impl TuningResult {
 
     /// Returns the parameters whose best value is the first or the last that was tried, with that
     /// value. A better value may lie beyond.
-    pub fn parameters_at_range_end(&self) -> Vec<(&str, &str)> {
+    pub fn parameters_at_range_end(&self) -> Vec<RangeEndValue<'_>> {
         let Some(best) = self.best_point() else {
             return Vec::new();
         };
@@ -460,9 +460,21 @@ impl TuningResult {
             key.is_ordered && last > 0 && (**place == 0 || **place == last)
         });
         at_end
-            .map(|(key, place)| (key.path.as_str(), key.values[*place].as_str()))
+            .map(|(key, place)| RangeEndValue {
+                path: &key.path,
+                value: &key.values[*place],
+            })
             .collect()
     }
+}
+
+/// Best value of a parameter, at the end of the range that was tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RangeEndValue<'r> {
+    /// Path of the parameter.
+    pub path: &'r str,
+    /// First or last value that was tried.
+    pub value: &'r str,
 }
 
 fn is_cliff_step(cliffs: &[ParameterCliff], from: &[usize], to: &[usize]) -> bool {

@@ -133,12 +133,29 @@ pub struct ComponentEntry {
 
 /// Figures derived from the parameters of a drive.
 pub struct DriveFigures {
-    /// Derived figures: name, value and unit of each.
-    pub figures: Vec<(&'static str, f64, &'static str)>,
+    /// Derived figures, in the order in which they are printed.
+    pub figures: Vec<DriveFigure>,
     /// Seek curve: distance in cylinders and seek time in milliseconds.
     pub seek_curve: Vec<(u32, f64)>,
     /// Zones of a disk with firmware, outermost first; empty for other drives.
     pub zones: Vec<ZoneFigures>,
+}
+
+/// Figure of a drive, derived from its parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DriveFigure {
+    /// Name of the figure, for users.
+    pub name: &'static str,
+    /// Value of the figure in its unit.
+    pub value: f64,
+    /// Unit of the value. A count has what it counts as its unit.
+    pub unit: &'static str,
+}
+
+impl DriveFigure {
+    fn new(name: &'static str, value: f64, unit: &'static str) -> Self {
+        Self { name, value, unit }
+    }
 }
 
 /// Zone of a disk: neighbouring cylinders whose tracks have the same number of sectors.
@@ -305,8 +322,8 @@ fn build_disk_figures(of: &DiskSpecification) -> DriveFigures {
     let medium_bytes = of.medium_sector_bytes() as f64;
     let capacity = layout.sectors() as f64 * medium_bytes;
     let capacity = match capacity < 1e9 {
-        true => ("capacity", capacity / 1e6, "MB"),
-        false => ("capacity", capacity / 1e9, "GB"),
+        true => DriveFigure::new("capacity", capacity / 1e6, "MB"),
+        false => DriveFigure::new("capacity", capacity / 1e9, "GB"),
     };
     let zones = build_zone_figures(of, layout);
     // Sectors that were measured one by one have no skew.
@@ -320,30 +337,30 @@ fn build_disk_figures(of: &DiskSpecification) -> DriveFigures {
     DriveFigures {
         figures: vec![
             capacity,
-            ("revolution", revolution_ms, "ms"),
-            ("zones", layout.zone_count() as f64, "zones"),
-            ("tracks of a surface", f64::from(tracks), "tracks"),
-            (
+            DriveFigure::new("revolution", revolution_ms, "ms"),
+            DriveFigure::new("zones", layout.zone_count() as f64, "zones"),
+            DriveFigure::new("tracks of a surface", f64::from(tracks), "tracks"),
+            DriveFigure::new(
                 "sequential rate, outermost zone",
                 rate(zones.first(), 0),
                 "MB/s",
             ),
-            (
+            DriveFigure::new(
                 "sequential rate, innermost zone",
                 rate(zones.last(), layout.sectors() - 1),
                 "MB/s",
             ),
-            (
+            DriveFigure::new(
                 "maximum rate of the link",
                 of.link.bytes_per_s / 1e6,
                 "MB/s",
             ),
-            (
+            DriveFigure::new(
                 "mean seek of the curve",
                 seek.average_time().as_millis(),
                 "ms",
             ),
-            ("mean rotational latency", revolution_ms / 2.0, "ms"),
+            DriveFigure::new("mean rotational latency", revolution_ms / 2.0, "ms"),
         ],
         seek_curve: sample_seek_curve(tracks, |distance| seek.time_over(distance).as_millis()),
         zones,
@@ -395,16 +412,16 @@ fn build_drive_figures((drive, cylinder): (&MechanismSpecification, u32)) -> Dri
     let media_rate = track_bytes / (revolution_ms / 1e3);
     DriveFigures {
         figures: vec![
-            ("capacity", geometry.capacity_bytes() as f64 / 1e6, "MB"),
-            ("revolution", revolution_ms, "ms"),
-            ("track", track_bytes / 1024.0, "KB"),
-            ("media rate over a track", media_rate / 1e6, "MB/s"),
-            (
+            DriveFigure::new("capacity", geometry.capacity_bytes() as f64 / 1e6, "MB"),
+            DriveFigure::new("revolution", revolution_ms, "ms"),
+            DriveFigure::new("track", track_bytes / 1024.0, "KB"),
+            DriveFigure::new("media rate over a track", media_rate / 1e6, "MB/s"),
+            DriveFigure::new(
                 "mean seek of the curve",
                 seek.average_time().as_millis(),
                 "ms",
             ),
-            ("mean rotational latency", revolution_ms / 2.0, "ms"),
+            DriveFigure::new("mean rotational latency", revolution_ms / 2.0, "ms"),
         ],
         seek_curve: sample_seek_curve(geometry.cylinders(), |distance| {
             seek.time_over(distance).as_millis()

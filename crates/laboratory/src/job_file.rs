@@ -121,7 +121,7 @@ pub fn parse_named_text(
         processors: u64::from(machine.cpu_count),
         ..JobEnvironment::default()
     };
-    job_file::from_text((name, text), words, &surroundings)
+    job_file::from_text(name, text, words, &surroundings)
 }
 
 /// Returns the paths that a job file names, with words of fio's command line beside it: files that

@@ -114,6 +114,17 @@ pub fn reproduce_with(
     )
 }
 
+/// Modelled rate and CPU share of a published cell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelledCell {
+    /// Id of the cell, as it was requested.
+    pub id: String,
+    /// Transfer rate in KB/s: the mean over the spindle phases and seeds.
+    pub kb_per_s: f64,
+    /// CPU time in percent of the elapsed time: the mean over the spindle phases and seeds.
+    pub cpu_percent: f64,
+}
+
 /// Returns the modelled KB/s and CPU share of cells of Kridle and McKusick 1983, in the order of
 /// the ids. The settings apply to every system of the cells. An id with `#cpu` stands for that of
 /// its cell.
@@ -127,7 +138,7 @@ pub fn run_cells(
     settings: &[Setting],
     ids: &[&str],
     threads: usize,
-) -> Result<Vec<(String, f64, f64)>, LaboratoryError> {
+) -> Result<Vec<ModelledCell>, LaboratoryError> {
     let published = read_published(catalogue)?;
     let stop = Arc::default();
     let crew = WatchedCrew {
@@ -161,11 +172,11 @@ pub fn run_cells(
         .zip(&wanted)
         .map(|(id, place)| {
             let figure = &figures[place];
-            (
-                (*id).to_owned(),
-                figure.kb_per_s.mean,
-                figure.cpu_percent.mean,
-            )
+            ModelledCell {
+                id: (*id).to_owned(),
+                kb_per_s: figure.kb_per_s.mean,
+                cpu_percent: figure.cpu_percent.mean,
+            }
         })
         .collect())
 }

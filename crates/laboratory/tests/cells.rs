@@ -1,7 +1,7 @@
 //! The cells that a calibration asks for.
 
 use diskperf_catalogue::{Catalogue, Setting};
-use diskperf_laboratory::reproduce::run_cells;
+use diskperf_laboratory::reproduce::{ModelledCell, run_cells};
 
 const READ: &str = "kridle-mckusick-1983/T2/vax780-sc780-eagle/8K/read_8192/1";
 const PAIR: &str = "kridle-mckusick-1983/T2/vax780-sc780-eagle/8K/write_4096/2";
@@ -20,10 +20,15 @@ fn cells_come_in_the_order_asked_for_whatever_the_threads() {
     let one = run_cells(&catalogue, &[], &ids, 1).unwrap();
     let two = run_cells(&catalogue, &[], &ids, 2).unwrap();
     assert_eq!(one, two);
-    let names: Vec<&str> = one.iter().map(|(id, ..)| id.as_str()).collect();
+    let names: Vec<&str> = one.iter().map(|cell| cell.id.as_str()).collect();
     assert_eq!(names, ids);
-    assert_eq!(one[1].1, one[2].1);
-    for (id, kb_per_s, cpu_percent) in &one {
+    assert_eq!(one[1].kb_per_s, one[2].kb_per_s);
+    for ModelledCell {
+        id,
+        kb_per_s,
+        cpu_percent,
+    } in &one
+    {
         assert!((50.0..5000.0).contains(kb_per_s), "{id}: {kb_per_s}");
         assert!((1.0..=200.0).contains(cpu_percent), "{id}: {cpu_percent}");
     }
@@ -35,7 +40,10 @@ fn settings_change_cells() {
     let slow = [setting("host.speed", "0.3")];
     let before = run_cells(&catalogue, &[], &[READ], 1).unwrap();
     let after = run_cells(&catalogue, &slow, &[READ], 1).unwrap();
-    assert!(after[0].1 < 0.8 * before[0].1, "{before:?} {after:?}");
+    assert!(
+        after[0].kb_per_s < 0.8 * before[0].kb_per_s,
+        "{before:?} {after:?}"
+    );
 }
 
 #[test]

@@ -91,7 +91,7 @@ macro_rules! software {
                 let controllers = read_controllers(system, drives.len());
                 let kernel_reader = KernelReader::read_common(system, &kinds);
                 $(if <$described>::KERNEL_KINDS.contains(&&*kernel_reader.kind) {
-                    let (kernel, volumes) = read_kernel((bus, controllers, kernel_reader), system, drives);
+                    let (kernel, volumes) = read_kernel(bus, controllers, kernel_reader, system, drives);
                     return (Self::$Kernel(kernel), volumes);
                 })*
                 unreachable!("the kind is one of {kinds:?}")
@@ -265,7 +265,14 @@ fn read_rig(
     (Software::Rig, volumes.collect())
 }
 
-fn read_bus(system: &ResolvedSystem) -> (u64, f64) {
+/// Parameters of the bus that connects processor, memory and controllers.
+struct BusProperties {
+    bytes_per_s: u64,
+    /// Share of the processor's speed that a transfer of 1 MB/s costs.
+    memory_contention_share: f64,
+}
+
+fn read_bus(system: &ResolvedSystem) -> BusProperties {
     let mut bus = system.reader(Component::Bus, None);
     let bytes_per_s = bus.integer(
         "bytes_per_s",
@@ -278,15 +285,16 @@ fn read_bus(system: &ResolvedSystem) -> (u64, f64) {
         "share of the processor's speed lost per MB/s of bus traffic",
     );
     bus.finish();
-    (bytes_per_s, memory_contention_share)
+    BusProperties {
+        bytes_per_s,
+        memory_contention_share,
+    }
 }
 
 fn read_kernel<K: KernelFamily>(
-    ((bus_bytes_per_s, memory_contention_share), mut entries, kernel_reader): (
-        (u64, f64),
-        Vec<ControllerEntry<'_>>,
-        KernelReader<'_>,
-    ),
+    bus: BusProperties,
+    mut entries: Vec<ControllerEntry<'_>>,
+    kernel_reader: KernelReader<'_>,
     system: &ResolvedSystem,
     drives: &[DriveSpecification],
 ) -> (K, Vec<VolumeSpecification>) {
@@ -295,8 +303,8 @@ fn read_kernel<K: KernelFamily>(
     entries.retain(|entry| K::has_driver(entry.kind));
     let attachments = read_attachments(system, drives, kernel.processor_speed, entries);
     let computer = ComputerSpecification {
-        bus_bytes_per_s,
-        memory_contention_share,
+        bus_bytes_per_s: bus.bytes_per_s,
+        memory_contention_share: bus.memory_contention_share,
         kernel,
     };
     K::attach_part(own, computer, attachments, system, drives)

@@ -16,7 +16,8 @@ use diskperf_timeline::Nanoseconds;
 pub fn estimate_formatting(
     catalogue: &Catalogue,
     (target, settings): (&str, &[Setting]),
-    (drive, passes): (u32, u32),
+    drive: u32,
+    passes: u32,
 ) -> Result<FormattingTime, LaboratoryError> {
     let computer = ModelComputer::read_catalogue(catalogue, target, settings)?;
     let place = (drive as usize).wrapping_sub(1);

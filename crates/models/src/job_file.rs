@@ -36,7 +36,8 @@ fn has_job_file_name(name: &str) -> bool {
 ///
 /// Returns all faults of the job file, with line and column.
 pub fn from_text(
-    (name, text): (&str, &str),
+    name: &str,
+    text: &str,
     words: &[String],
     surroundings: &JobEnvironment,
 ) -> Result<JobFileText, LaboratoryError> {

@@ -45,7 +45,8 @@ pub const NO_EMPTY_DEVICE_MESSAGE: &str = "it reads a block device of length 0, 
 /// without them, but a program that the user named must run. Simultaneous jobs run together or not
 /// at all.
 pub fn remove_steps(
-    (suite, target): (&str, &str),
+    suite: &str,
+    target: &str,
     steps: Vec<SuiteStep>,
     obstacle: impl Fn(&SuiteJob) -> Option<String>,
 ) -> Result<(Vec<SuiteStep>, Vec<String>), LaboratoryError> {

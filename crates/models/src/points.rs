@@ -96,6 +96,15 @@ pub struct StudyFigures {
     pub write_p99_ns: Option<u64>,
 }
 
+/// Everything that a point of a study depends on besides its settings and its seed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StudyIdentity {
+    /// Version of the model.
+    pub model_version: String,
+    /// Hash of the whole catalogue and of the system's own file.
+    pub catalogue_hash: String,
+}
+
 /// Returns everything that a point depends on besides its settings and its seed: the version of the
 /// model, and a hash of the whole catalogue and of the system's own file. The whole catalogue
 /// counts, because a setting may put any entry into the system.
@@ -106,15 +115,17 @@ pub struct StudyFigures {
 pub fn study_identity(
     catalogue: &Catalogue,
     target: &str,
-) -> Result<(String, String), LaboratoryError> {
+) -> Result<StudyIdentity, LaboratoryError> {
     let system = catalogue
         .resolve(target, &[])
         .map_err(LaboratoryError::catalogue)?;
     let entries = catalogue.file_texts().flat_map(|(path, text)| [path, text]);
     // Files are called differently on other machines.
     let own = system.file_texts().map(|(_, text)| text);
-    let hash = fingerprint(entries.chain(own));
-    Ok((MODEL_VERSION.to_owned(), hash))
+    Ok(StudyIdentity {
+        model_version: MODEL_VERSION.to_owned(),
+        catalogue_hash: fingerprint(entries.chain(own)),
+    })
 }
 
 impl ModelStudy {

@@ -47,7 +47,8 @@ impl Catalogue {
     /// depends on these, its settings and its seed.
     fn identity(&self, py: Python<'_>, name: &str) -> PyResult<(String, String)> {
         let identity = points::study_identity(&self.catalogue, name);
-        identity.map_err(|error| to_exception(py, &error))
+        let identity = identity.map_err(|error| to_exception(py, &error))?;
+        Ok((identity.model_version, identity.catalogue_hash))
     }
 
     /// Lists the components of a kind (`drive`) with their descriptions.
@@ -101,7 +102,9 @@ impl Catalogue {
                 seek_curve: seek,
                 ..
             } = drive;
-            (figures, seek)
+            let figures = figures.into_iter();
+            let figures = figures.map(|figure| (figure.name, figure.value, figure.unit));
+            (figures.collect(), seek)
         });
         let of = found.component.name();
         Ok((

@@ -30,25 +30,42 @@ pub struct DriveTimeParts {
     pub gap_passing_time: Nanoseconds,
 }
 
+/// Background work of a drive's arm in one stage.
+pub(super) struct ArmInterval {
+    work: ArmWork,
+    stage: Stage,
+    start_ns: u64,
+    end_ns: u64,
+}
+
+impl ArmInterval {
+    /// Start and end of the work.
+    pub(super) fn span_ns(self) -> (u64, u64) {
+        (self.start_ns, self.end_ns)
+    }
+}
+
 /// Returns the background work of a drive's arm within the elapsed time.
 pub(super) fn list_arm_work(
     trace: &Trace,
     drive: u32,
     from: Nanoseconds,
     until: Nanoseconds,
-) -> impl Iterator<Item = (ArmWork, Stage, (u64, u64))> + '_ {
+) -> impl Iterator<Item = ArmInterval> + '_ {
     let arms = trace
         .arm_traces
         .iter()
         .filter(move |one| one.drive_index == drive);
-    let parts = arms.flat_map(|one| {
+    let parts = arms.flat_map(move |one| {
         let parts = one.stage_intervals();
-        parts.map(move |part| (one.arm_work, part.stage, (part.start, part.end)))
+        parts.map(move |part| ArmInterval {
+            work: one.arm_work,
+            stage: part.stage,
+            start_ns: part.start.max(from).0,
+            end_ns: part.end.min(until).0,
+        })
     });
-    parts.filter_map(move |(work, stage, (start, stop))| {
-        let span = (start.max(from).0, stop.min(until).0);
-        (span.0 < span.1).then_some((work, stage, span))
-    })
+    parts.filter(|one| one.start_ns < one.end_ns)
 }
 
 /// Returns the time in nanoseconds in which a drive's link carried data without a media transfer of
@@ -119,8 +136,8 @@ impl DriveTimeParts {
         let (from, until) = window;
         let of_arm = |which: &dyn Fn(ArmWork, Stage) -> bool| {
             let all = list_arm_work(trace, drive, from, until);
-            let found = all.filter(|(work, stage, _)| which(*work, *stage));
-            TimeIntervals::from_spans(found.map(|(.., span)| span))
+            let found = all.filter(|one| which(one.work, one.stage));
+            TimeIntervals::from_spans(found.map(ArmInterval::span_ns))
         };
         let requests = |which: fn(Stage) -> bool| {
             TimeIntervals::from_spans(list_request_spans(trace, drive, window, which))

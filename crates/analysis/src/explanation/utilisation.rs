@@ -1,6 +1,7 @@
 //! Utilisation of processor, bus, controllers, links and drives.
 
 use super::intervals::TimeIntervals;
+use super::parts::ArmInterval;
 use super::{is_drive_stage, is_processor_stage, parts};
 use diskperf_timeline::trace::{CountedBusy, TracedBusy, TracedProcess, TracedWork};
 use diskperf_timeline::{Nanoseconds, Stage, StageInterval, Trace};
@@ -214,7 +215,7 @@ pub(super) fn list_drive_intervals(
     until: Nanoseconds,
 ) -> TimeIntervals {
     let of_requests = parts::list_request_spans(trace, drive, (from, until), is_drive_stage);
-    let of_arm = parts::list_arm_work(trace, drive, from, until).map(|(.., span)| span);
+    let of_arm = parts::list_arm_work(trace, drive, from, until).map(ArmInterval::span_ns);
     TimeIntervals::from_spans(of_requests.chain(of_arm))
 }
 

@@ -379,33 +379,43 @@ pub(super) fn build_flash_blocks(view: &RunView) -> Vec<DocumentBlock> {
     ]
 }
 
+/// Repetition of a program, with the row of its result.
+struct RepetitionRow<'v> {
+    result_row: &'v ResultRow<'v>,
+    /// Number of the repetition, from 1.
+    number: usize,
+    repetition: &'v Repetition,
+}
+
 /// Tabulates repetitions, one row for each, with the discarded ones in parentheses.
 pub(super) fn build_repetition_blocks(view: &RunView) -> Vec<DocumentBlock> {
-    let all: Vec<(&ResultRow, usize, &Repetition)> = view
+    let all: Vec<RepetitionRow> = view
         .rows
         .iter()
         .flat_map(|row| {
             let numbered = row.result.repetitions.iter().enumerate();
-            numbered.map(move |(index, repetition)| (row, index + 1, repetition))
+            numbered.map(move |(index, repetition)| RepetitionRow {
+                result_row: row,
+                number: index + 1,
+                repetition,
+            })
         })
         .collect();
     if all.is_empty() {
         return Vec::new();
     }
     let text = |of: &dyn Fn(&Repetition) -> String| -> Vec<String> {
-        all.iter()
-            .map(|(_, _, repetition)| of(repetition))
-            .collect()
+        all.iter().map(|one| of(one.repetition)).collect()
     };
     let titles = all
         .iter()
-        .map(|(row, number, repetition)| {
-            let number = if repetition.is_discarded {
-                format!("({number})")
+        .map(|one| {
+            let number = if one.repetition.is_discarded {
+                format!("({})", one.number)
             } else {
-                number.to_string()
+                one.number.to_string()
             };
-            format!("{} {number}", row.title)
+            format!("{} {number}", one.result_row.title)
         })
         .collect();
     let mut grid = Grid {
@@ -416,7 +426,7 @@ pub(super) fn build_repetition_blocks(view: &RunView) -> Vec<DocumentBlock> {
             ColumnGroup::new("", build_storage_columns(&text)),
         ],
     };
-    if all.iter().any(|(_, _, one)| one.is_disturbed()) {
+    if all.iter().any(|one| one.repetition.is_disturbed()) {
         let disturbed = |one: &Repetition| {
             let by = one.interference.iter().map(ToString::to_string);
             by.collect::<Vec<_>>().join("; ")
@@ -441,16 +451,13 @@ fn build_strips(view: &RunView) -> Vec<String> {
 /// Function that formats one figure for every repetition.
 type RepetitionFormatter<'t> = &'t dyn Fn(&dyn Fn(&Repetition) -> String) -> Vec<String>;
 
-fn build_speed_columns(
-    all: &[(&ResultRow, usize, &Repetition)],
-    text: RepetitionFormatter,
-) -> Vec<Column> {
+fn build_speed_columns(all: &[RepetitionRow], text: RepetitionFormatter) -> Vec<Column> {
     let pairs = all
         .iter()
-        .map(|(_, _, one)| {
+        .map(|one| {
             (
-                figures::format_kb_per_s(one.kb_per_s()),
-                figures::format_cpu_percent(one.cpu_percent()),
+                figures::format_kb_per_s(one.repetition.kb_per_s()),
+                figures::format_cpu_percent(one.repetition.cpu_percent()),
             )
         })
         .collect();

@@ -13,7 +13,7 @@ use crate::tuning::{
     BestStanding, CLIFF_LOSS_SHARE_MIN, GridPoint, P99_CALLS_MIN, ParameterCliff, SearchKind,
     SeedSpread, TuningGoal, TuningResult,
 };
-use crate::tuning::{ParameterStep, ValueRange};
+use crate::tuning::{ParameterStep, RangeEndValue, ValueRange};
 use diskperf_timeline::units::format_size;
 
 pub(super) fn build_blocks(tuned: &TuningResult) -> Vec<DocumentBlock> {
@@ -197,7 +197,7 @@ fn describe_verdict(
     if standing == BestStanding::Unproven {
         return verdict;
     }
-    for (path, value) in tuned.parameters_at_range_end() {
+    for RangeEndValue { path, value } in tuned.parameters_at_range_end() {
         verdict.push(format!(
             "{path}={value} is at the end of the range: a better value may lie beyond"
         ));
@@ -348,8 +348,9 @@ fn describe_uncertainty(tuned: &TuningResult) -> String {
     }
     match tuned.goal {
         TuningGoal::Latency => {
-            let fall = tuned.cliff_loss_range().map(|(least, most)| {
-                let (least, most) = (format_loss(-least), format_loss(-most));
+            let fall = tuned.cliff_loss_range().map(|range| {
+                let least = format_loss(-range.loss_share_min);
+                let most = format_loss(-range.loss_share_max);
                 match least == most {
                     true => format!(": {least} with the calls of this search"),
                     false => format!(": {least} to {most} with the calls of this search"),

@@ -75,12 +75,9 @@ impl SeriesShape {
         *self == Self::Steady
     }
 
-    /// Returns the durations of the two modes in seconds, the faster first, if there are two.
-    pub fn modes_s(&self) -> Option<(f64, f64)> {
-        match *self {
-            Self::Bimodal { fast_s, slow_s, .. } => Some((fast_s, slow_s)),
-            Self::Steady | Self::LevelShift { .. } | Self::Drift { .. } => None,
-        }
+    /// Tests whether the durations of the repetitions lie around two levels.
+    pub fn is_bimodal(&self) -> bool {
+        matches!(self, Self::Bimodal { .. })
     }
 
     /// Describes the shape of the repetitions; empty for a steady one.

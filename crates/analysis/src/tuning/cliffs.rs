@@ -19,6 +19,15 @@ use crate::statistics::median;
 use diskperf_timeline::units::parse_size;
 use std::collections::BTreeMap;
 
+/// Range of the losses that make a step a cliff, over all steps with a known uncertainty.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CliffLossRange {
+    /// Minimum loss beyond the predicted one, as a share.
+    pub loss_share_min: f64,
+    /// Maximum loss beyond the predicted one, as a share.
+    pub loss_share_max: f64,
+}
+
 /// Cliff of a search: a step along one parameter that loses much.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParameterCliff {
@@ -121,9 +130,8 @@ impl TuningResult {
         doubtful.count()
     }
 
-    /// Returns the minimum and the maximum loss, as shares beyond the predicted one, that make a
-    /// step a cliff, over all steps with a known uncertainty.
-    pub fn cliff_loss_range(&self) -> Option<(f64, f64)> {
+    /// Returns the losses beyond the predicted one that make a step a cliff, over all steps with a known uncertainty.
+    pub fn cliff_loss_range(&self) -> Option<CliffLossRange> {
         let mut falls = Vec::new();
         for number in
             (0..self.parameters.len()).filter(|number| self.parameters[*number].is_ordered)
@@ -141,8 +149,10 @@ impl TuningResult {
                 }));
             }
         }
-        let least = falls.iter().copied().reduce(f64::min)?;
-        Some((least, falls.into_iter().reduce(f64::max)?))
+        Some(CliffLossRange {
+            loss_share_min: falls.iter().copied().reduce(f64::min)?,
+            loss_share_max: falls.into_iter().reduce(f64::max)?,
+        })
     }
 
     /// Returns sequences of neighbouring points that differ in one parameter only, in the order of

@@ -80,7 +80,11 @@ fn the_best_is_found_with_the_steps_around_it() {
             ("drive.b".to_owned(), "3".to_owned(), Some(-0.5), true),
         ]
     );
-    assert_eq!(tuned.parameters_at_range_end(), [("drive.a", "2")]);
+    let at_end = RangeEndValue {
+        path: "drive.a",
+        value: "2",
+    };
+    assert_eq!(tuned.parameters_at_range_end(), [at_end]);
 }
 
 #[test]

@@ -73,7 +73,8 @@ fn calculate_format(arguments: &FormatArguments) -> CommandResult {
     let times = estimate_formatting(
         &catalogue,
         (&arguments.on, &arguments.settings),
-        (arguments.drive, arguments.passes),
+        arguments.drive,
+        arguments.passes,
     )?;
     print(&report::render_formatting(
         &times,

@@ -9,8 +9,8 @@ use diskperf_battery::program::nearest_name;
 use diskperf_catalogue::{CalibrationMethod, Catalogue, Component, Parameter, ValueOrigin};
 use diskperf_laboratory::LaboratoryError;
 use diskperf_laboratory::catalogue::{
-    self, ComponentEntry, DriveFigures, SystemEntry, ZoneFigures, find_components, list_components,
-    list_documents, list_systems,
+    self, ComponentEntry, DriveFigure, DriveFigures, SystemEntry, ZoneFigures, find_components,
+    list_components, list_documents, list_systems,
 };
 use serde_json::{Value, json};
 
@@ -234,13 +234,13 @@ fn show_components(
 
 fn draw_seek_curve(drive: &DriveFigures) -> String {
     let mut text = String::new();
-    let longest = drive.figures.iter().map(|(what, ..)| what.len()).max();
+    let longest = drive.figures.iter().map(|figure| figure.name.len()).max();
     let width = longest.unwrap_or(0);
-    for (what, value, unit) in &drive.figures {
+    for DriveFigure { name, value, unit } in &drive.figures {
         // What is counted has no parts, and is its own unit.
         text += &match *unit {
-            "zones" | "tracks" | "cylinders" => format!("  {what:<width$} {value:>10.0}\n"),
-            unit => format!("  {what:<width$} {value:>10.2} {unit}\n"),
+            "zones" | "tracks" | "cylinders" => format!("  {name:<width$} {value:>10.0}\n"),
+            unit => format!("  {name:<width$} {value:>10.2} {unit}\n"),
         };
     }
     text += &draw_zones(&drive.zones);
@@ -313,7 +313,7 @@ fn component_json(entry: &ComponentEntry) -> Value {
         "parameters": parameters_json(&entry.parameters),
     });
     if let Some(drive) = &entry.drive {
-        let figure = |(what, value, unit): &(&str, f64, &str)| json!({"what": what, "value": value, "unit": unit});
+        let figure = |figure: &DriveFigure| json!({"what": figure.name, "value": figure.value, "unit": figure.unit});
         let point = |(cylinders, ms): &(u32, f64)| json!([cylinders, ms]);
         value["figures"] = Value::Array(drive.figures.iter().map(figure).collect());
         value["zones"] = json!(drive.zones);

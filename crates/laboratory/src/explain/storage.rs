@@ -242,7 +242,7 @@ fn build_explanation(
         let own = traces.get(number).map_or(&[][..], Vec::as_slice);
         let watched = find_watched_repetition(result, own, &layers);
         let (mut account, repetition, trace) = match watched {
-            Some((account, repetition, trace)) => (account, repetition, Some(trace)),
+            Some(watched) => (watched.account, watched.repetition, Some(watched.trace)),
             None => {
                 let account =
                     stored::build_account(result, &layers).zip(stored::median_repetition(result));
@@ -305,13 +305,20 @@ fn find_complete_trace<'r>(
         .filter(|(_, trace)| trace.lost_event_count == 0)
 }
 
+/// Repetition whose events were recorded, with the account and the trace of them.
+struct WatchedRepetition<'r> {
+    account: TimeAccount,
+    repetition: &'r Repetition,
+    trace: Trace,
+}
+
 /// Returns the account of the median repetition, by the judged quantity. Only repetitions count
 /// whose trace lost no event and agrees with the kernel's accounting.
 fn find_watched_repetition<'r>(
     result: &'r ProgramResult,
     traces: &'r [Option<BlockTrace>],
     layers: &[Decomposition],
-) -> Option<(TimeAccount, &'r Repetition, Trace)> {
+) -> Option<WatchedRepetition<'r>> {
     let mut kept: Vec<(&Repetition, &BlockTrace)> = find_complete_trace(result, traces)
         .filter(|(repetition, trace)| {
             observed::find_cpu_share_disagreement(trace, repetition).is_none()
@@ -327,7 +334,11 @@ fn find_watched_repetition<'r>(
         Some(parts) => processor::divide_by_layers(&mut account, parts, calls),
         None => processor::divide_cpu_time(&mut account, result),
     }
-    Some((account, repetition, observed::build_trace(block)))
+    Some(WatchedRepetition {
+        account,
+        repetition,
+        trace: observed::build_trace(block),
+    })
 }
 
 /// Returns a note on trace events that the kernel had no space for; `None` if it lost none.

@@ -361,7 +361,7 @@ impl HostPlan {
     fn remove_impossible_jobs(&mut self) -> Result<(), LaboratoryError> {
         let (name, steps) = (self.suite.name.clone(), self.suite.steps.clone());
         let obstacle = |job: &SuiteJob| self.find_obstacle(job);
-        let (kept, left_out) = remove_steps((&name, &self.target_name()), steps, obstacle)?;
+        let (kept, left_out) = remove_steps(&name, &self.target_name(), steps, obstacle)?;
         self.suite.steps = kept;
         self.notes.extend(left_out);
         Ok(())

@@ -21,6 +21,15 @@ pub(super) enum ReproducedDocument {
 /// text.
 type FilledDocument = (CellValues, Vec<PublishedStatement>);
 
+/// Description of a published cell for the accuracy card.
+pub(super) struct CellDescription {
+    pub(super) quantity: CellQuantity,
+    /// Value that the document prints. None if the cell only compares.
+    pub(super) printed_value: Option<f64>,
+    /// Name of the test of the cell.
+    pub(super) test: Option<String>,
+}
+
 impl ReproducedDocument {
     /// All documents, in the order of the accuracy card.
     pub(super) const ALL: [Self; 5] = [
@@ -90,23 +99,23 @@ impl ReproducedDocument {
 
     /// Describes a published cell for the accuracy card: its quantity, its printed value, and the
     /// name of its test. `value` is the modelled value.
-    pub(super) fn describe_cell(
-        self,
-        cell: &PublishedCell,
-        value: Option<f64>,
-    ) -> (CellQuantity, Option<f64>, Option<String>) {
-        let rate = |test| (CellQuantity::KbPerS, cell.kb_per_s, test);
+    pub(super) fn describe_cell(self, cell: &PublishedCell, value: Option<f64>) -> CellDescription {
+        let rate = |test| CellDescription {
+            quantity: CellQuantity::KbPerS,
+            printed_value: cell.kb_per_s,
+            test,
+        };
         match self {
             Self::KridleMcKusick => rate(cell.test.clone()),
             Self::Zachariassen => zachariassen::describe_cell(cell),
             Self::Kirkendall => rate(Some(kirkendall::title_of_cell(cell, value))),
-            Self::SpeckBass => match cell.blocks_per_s {
-                Some(_) => (
-                    CellQuantity::BlocksPerS,
-                    cell.blocks_per_s,
-                    cell.test.clone(),
-                ),
-                None => (CellQuantity::Ratio, None, cell.test.clone()),
+            Self::SpeckBass => CellDescription {
+                quantity: match cell.blocks_per_s {
+                    Some(_) => CellQuantity::BlocksPerS,
+                    None => CellQuantity::Ratio,
+                },
+                printed_value: cell.blocks_per_s,
+                test: cell.test.clone(),
             },
             Self::PizialiZam => rate(interleave::title_of_cell(cell)),
         }

@@ -256,11 +256,11 @@ impl CellFilling<'_> {
         let document = printed.document().and_then(ReproducedDocument::from_name);
         let document = document.expect("cells of documents with models are chosen");
         let value = self.values.value_of_cell(printed);
-        let (quantity, rate, test) = document.describe_cell(printed, value);
+        let description = document.describe_cell(printed, value);
         let cell = AccuracyCell {
-            quantity,
-            printed_value: rate,
-            test,
+            quantity: description.quantity,
+            printed_value: description.printed_value,
+            test: description.test,
             ..blank
         };
         match value {

@@ -6,6 +6,7 @@ mod statements;
 pub(super) use statements::check_statements;
 
 use super::asking::{CellValues, ModelQueries};
+use super::document::CellDescription;
 use super::jobs::{ModelFigures, ModelJob};
 use diskperf_analysis::accuracy::CellQuantity;
 use diskperf_battery::Program;
@@ -183,7 +184,7 @@ fn model_format_times(
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
                 let system = (new.key().as_str(), asking.settings);
-                let times = estimate_formatting(asking.catalogue, system, (1, FORMAT_PASSES))?;
+                let times = estimate_formatting(asking.catalogue, system, 1, FORMAT_PASSES)?;
                 new.insert(times)
             }
         };
@@ -211,9 +212,9 @@ fn call_bytes_of_cell(cell: &PublishedCell) -> Option<u64> {
 
 /// Describes a cell of Zachariassen 1987 for the accuracy card: its quantity, its printed value and
 /// its test.
-pub(super) fn describe_cell(cell: &PublishedCell) -> (CellQuantity, Option<f64>, Option<String>) {
+pub(super) fn describe_cell(cell: &PublishedCell) -> CellDescription {
     let of = |quantity, value: Option<f64>| value.map(|value| (quantity, Some(value)));
-    let (quantity, printed) = of(CellQuantity::Minutes, cell.minutes)
+    let (quantity, printed_value) = of(CellQuantity::Minutes, cell.minutes)
         .or_else(|| of(CellQuantity::Seconds, cell.real_s))
         .or_else(|| of(CellQuantity::Ratio, cell.ratio))
         .unwrap_or((CellQuantity::KbPerS, cell.kb_per_s));
@@ -223,7 +224,11 @@ pub(super) fn describe_cell(cell: &PublishedCell) -> (CellQuantity, Option<f64>,
     let more = size.chain(bits).chain(ahead);
     let test = cell.test.as_ref();
     let test = test.map(|test| more.fold(test.clone(), |text, more| text + &more));
-    (quantity, printed, test)
+    CellDescription {
+        quantity,
+        printed_value,
+        test,
+    }
 }
 
 impl TableRow {

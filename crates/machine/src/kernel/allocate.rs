@@ -150,9 +150,7 @@ impl FfsView<'_> {
             old_fragments * fragment_bytes,
             new_fragments * fragment_bytes,
         );
-        let in_place = self
-            .extend_in_place(process, node, (address, old_fragments, new_fragments))
-            .await;
+        let in_place = self.extend_in_place(process, node, &growth).await;
         let new_address = if in_place {
             address
         } else {
@@ -223,8 +221,14 @@ impl FfsView<'_> {
         &self,
         process: &Rc<Process>,
         node: Vnode,
-        (address, old_fragments, new_fragments): (FragmentAddress, u32, u32),
+        growth: &TailGrowth,
     ) -> bool {
+        let TailGrowth {
+            address,
+            old_fragments,
+            new_fragments,
+            ..
+        } = *growth;
         let may = self.with_file_system(node.volume, |fs| {
             fs.may_extend(address, old_fragments, new_fragments)
         });

@@ -35,15 +35,22 @@ pub(super) struct OpenFile {
     file_offset: u64,
 }
 
+/// Open file with the kernel and the process that use it.
+struct FileAccess<'a> {
+    file: &'a mut OpenFile,
+    kernel: &'a Rc<UnixKernel>,
+    process: &'a Rc<Process>,
+}
+
 impl ProcessAccount {
     pub(crate) fn from_process(kernel: &Computer, process: &Process) -> Self {
-        let (ledger, user, system) = process.account_until(kernel.simulation.now());
+        let account = process.account_until(kernel.simulation.now());
         kernel.trace_process(process);
         let tick = 1_000_000_000 / kernel.costs.clock_hz;
         Self {
-            ledger,
-            user_cpu_time: Time(user * tick),
-            system_cpu_time: Time(system * tick),
+            ledger: account.ledger,
+            user_cpu_time: Time(account.user_tick_count * tick),
+            system_cpu_time: Time(account.system_tick_count * tick),
             storage_read_bytes: process.storage_read_bytes(),
         }
     }
@@ -116,18 +123,19 @@ impl UnixSession {
     }
 
     pub(super) fn open_file(&mut self, number: usize) -> Result<&mut OpenFile> {
-        self.file_and_kernel(number).map(|(file, ..)| file)
+        self.file_access(number).map(|access| access.file)
     }
 
     /// Returns an open file with the kernel and the process that use it. Fails with `BadFile` for
     /// an unused number.
-    fn file_and_kernel(
-        &mut self,
-        number: usize,
-    ) -> Result<(&mut OpenFile, &Rc<UnixKernel>, &Rc<Process>)> {
+    fn file_access(&mut self, number: usize) -> Result<FileAccess<'_>> {
         let slot = self.open_files.get_mut(number).and_then(Option::as_mut);
         let file = slot.ok_or(Errno::BadFileDescriptor)?;
-        Ok((file, &self.kernel, &self.process))
+        Ok(FileAccess {
+            file,
+            kernel: &self.kernel,
+            process: &self.process,
+        })
     }
 
     /// Returns the inode of an open file. Fails with `Invalid` for a device or a pipe.
@@ -191,7 +199,11 @@ impl UnixSession {
     }
 
     async fn read_open_file(&mut self, number: usize, into: &mut [u8]) -> Result<usize> {
-        let (file, kernel, process) = self.file_and_kernel(number)?;
+        let FileAccess {
+            file,
+            kernel,
+            process,
+        } = self.file_access(number)?;
         if !file.can_read {
             return Err(Errno::BadFileDescriptor);
         }
@@ -214,7 +226,11 @@ impl UnixSession {
     }
 
     async fn write_open_file(&mut self, number: usize, data: WriteData<'_>) -> Result<usize> {
-        let (file, kernel, process) = self.file_and_kernel(number)?;
+        let FileAccess {
+            file,
+            kernel,
+            process,
+        } = self.file_access(number)?;
         if !file.can_write {
             return Err(Errno::BadFileDescriptor);
         }

@@ -52,6 +52,15 @@ pub struct Process {
     client_work: RefCell<Vec<ClientWork>>,
 }
 
+/// Time account of a process with the clock ticks since the account was opened.
+pub(crate) struct TickedAccount {
+    pub(crate) ledger: Ledger,
+    /// Clock ticks that found the process in user mode.
+    pub(crate) user_tick_count: u64,
+    /// Clock ticks that found the process in the kernel.
+    pub(crate) system_tick_count: u64,
+}
+
 impl Deref for Process {
     type Target = StageAccount;
 
@@ -214,9 +223,13 @@ impl Process {
     /// # Panics
     ///
     /// Panics if the account does not sum to the elapsed time.
-    pub(crate) fn account_until(&self, now: Time) -> (Ledger, u64, u64) {
+    pub(crate) fn account_until(&self, now: Time) -> TickedAccount {
         let (user, system) = self.user_and_system_ticks.get();
-        (self.ledger_until(now), user, system)
+        TickedAccount {
+            ledger: self.ledger_until(now),
+            user_tick_count: user,
+            system_tick_count: system,
+        }
     }
 
     /// Charges a clock tick to the process. The tick counts as system time if the process was in

@@ -175,7 +175,9 @@ impl Rig {
             }
             _ => self.transfer_range(
                 volume,
-                (request.offset_bytes, request.bytes as usize, changes),
+                request.offset_bytes,
+                request.bytes as usize,
+                changes,
             )?,
         };
         Ok(self.begin_transfer(volume, operation, all))

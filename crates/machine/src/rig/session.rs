@@ -81,7 +81,9 @@ impl Rig {
     pub(super) fn transfer_range(
         &self,
         volume: RigVolume,
-        (offset, wanted, changes): (u64, usize, bool),
+        offset: u64,
+        wanted: usize,
+        changes: bool,
     ) -> Result<Range<u64>> {
         let partition = self.volumes.partition(volume.number);
         let (sector_bytes, wanted) = (u64::from(partition.sector_bytes), wanted as u64);
@@ -193,7 +195,7 @@ impl RigSession {
         };
         let range = self
             .rig
-            .transfer_range(volume, (file.file_offset, into.len(), false))?;
+            .transfer_range(volume, file.file_offset, into.len(), false)?;
         let moved = (range.end - range.start) as usize;
         self.transfer_range_of_volume(volume, Operation::Read, range.clone())
             .await;
@@ -214,7 +216,7 @@ impl RigSession {
         };
         let range = self
             .rig
-            .transfer_range(volume, (file.file_offset, data.len(), true))?;
+            .transfer_range(volume, file.file_offset, data.len(), true)?;
         let moved = (range.end - range.start) as usize;
         self.transfer_range_of_volume(volume, volume.write_operation(), range.clone())
             .await;

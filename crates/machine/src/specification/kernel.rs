@@ -79,12 +79,26 @@ impl KernelFamily for UnixSpecification {
         reader: &mut Reader<'_>,
         host: &HostProperties,
     ) -> (KernelCosts, UnixSettings) {
-        let (costs, cache_bytes, order) =
-            read_unix(reader, (host.processor_speed, host.memory_bytes));
+        let costs = read_costs(reader, host.processor_speed);
+        let cache_share = reader.number(
+            "buffer_cache_share",
+            0.0..=0.9,
+            "share of memory for the buffer cache",
+        );
+        let queue_order = reader.choice(
+            "disksort",
+            &[
+                ("1983", QueueOrder::CylinderScan),
+                ("reads-first", QueueOrder::ReadsFirst),
+                ("first-come", QueueOrder::ArrivalOrder),
+            ],
+            "order of a drive's request queue",
+        );
+        let cache_bytes = host.memory_bytes as f64 * cache_share;
         let settings = UnixSettings {
             is_seventh_edition: kind == "v7",
-            cache_bytes,
-            queue_order: order,
+            cache_bytes: cache_bytes.min(f64::from(1 << 30)) as u32,
+            queue_order,
         };
         (costs, settings)
     }
@@ -237,30 +251,6 @@ impl<'a> KernelReader<'a> {
         };
         (kernel, settings)
     }
-}
-
-/// Reads the costs of UNIX, the memory of its buffer cache, and the request order of its drivers.
-fn read_unix(
-    reader: &mut Reader<'_>,
-    (speed, memory): (f64, u64),
-) -> (KernelCosts, u32, QueueOrder) {
-    let costs = read_costs(reader, speed);
-    let share = reader.number(
-        "buffer_cache_share",
-        0.0..=0.9,
-        "share of memory for the buffer cache",
-    );
-    let order = reader.choice(
-        "disksort",
-        &[
-            ("1983", QueueOrder::CylinderScan),
-            ("reads-first", QueueOrder::ReadsFirst),
-            ("first-come", QueueOrder::ArrivalOrder),
-        ],
-        "order of a drive's request queue",
-    );
-    let cache_bytes = (memory as f64 * share).min(f64::from(1 << 30)) as u32;
-    (costs, cache_bytes, order)
 }
 
 /// Maximum share of the processor that clock and serial lines may use. With a higher share,

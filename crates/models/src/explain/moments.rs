@@ -28,14 +28,14 @@ pub(super) fn replay_job(
     let label = &computer.specification.volumes[0].partition.disk_label;
     let flash = computer.specification.drives[0].flash_specification();
     let buffered = flash.is_some_and(|flash| flash.buffer.is_some());
-    let place = (
-        u64::from(label.sector_bytes),
-        computer.free_bytes(0),
-        buffered,
-    );
+    let drive = ReplayDrive {
+        sector_bytes: u64::from(label.sector_bytes),
+        space_bytes: computer.free_bytes(0),
+        has_flash_buffer: buffered,
+    };
     let by_itself = computer.medium() == Medium::Device && plan.drive_count == 1;
     let requests = outcome.trace.as_ref().filter(|_| by_itself);
-    let program = requests.and_then(|trace| from_trace(trace, place))?;
+    let program = requests.and_then(|trace| from_trace(trace, drive))?;
     Some(SuiteJob {
         size_bytes: program.default_size_bytes(),
         own_protocol: job.own_protocol,
@@ -44,12 +44,19 @@ pub(super) fn replay_job(
     })
 }
 
+/// Properties of the drive on which recorded requests are replayed.
+#[derive(Clone, Copy)]
+struct ReplayDrive {
+    sector_bytes: u64,
+    /// Bytes of the drive that requests may address.
+    space_bytes: u64,
+    /// Whether the drive is a flash drive with a write buffer.
+    has_flash_buffer: bool,
+}
+
 /// Converts the requests of a trace to a program; `None` if one is neither a read nor a write, or
 /// if some were issued before the timed part.
-fn from_trace(
-    trace: &Trace,
-    (sector_bytes, space_bytes, buffered): (u64, u64, bool),
-) -> Option<Program> {
+fn from_trace(trace: &Trace, drive: ReplayDrive) -> Option<Program> {
     let (from, until) = timed_window(trace)?;
     let requests = &trace.requests;
     // What came before the timed part, in a ramp, has changed the drive: it is to come again.
@@ -66,7 +73,7 @@ fn from_trace(
     // A trace has them as they were completed, and several are often issued at once.
     timed.sort_by_key(|one| (one.issued_at, service_start(one)));
     let records: Vec<TraceRecord> = (timed.into_iter())
-        .map(|one| build_record(one, from, (sector_bytes, buffered)))
+        .map(|one| build_record(one, from, drive))
         .collect::<Option<_>>()?;
     let timed_are_forced = records.iter().any(|one| one.fua);
     let slots = records.len().min(SLOT_COUNT_MAX as usize);
@@ -78,7 +85,7 @@ fn from_trace(
         write: of(TracedOperation::Write),
         duration_ns: records.last()?.issued_ns,
         transfer_bytes_max: records.iter().map(|one| one.length_bytes).max()?,
-        unit_bytes: sector_bytes,
+        unit_bytes: drive.sector_bytes,
         ..TraceFacts::default()
     };
     Some(Program::from_replay(ReplayPlan {
@@ -87,8 +94,8 @@ fn from_trace(
         trace_facts: held,
         replay_pace: ReplayPace::default(),
         slot_count: slots as u32,
-        address_space_bytes: space_bytes,
-        unit_bytes: sector_bytes,
+        address_space_bytes: drive.space_bytes,
+        unit_bytes: drive.sector_bytes,
         cache_mode: CacheMode::Direct,
         issues_discards: false,
         keeps_durable_writes: timed_are_forced,
@@ -101,11 +108,7 @@ fn service_start(request: &TracedRequest) -> Nanoseconds {
     queued.map_or(request.issued_at, |interval| interval.end)
 }
 
-fn build_record(
-    of: &TracedRequest,
-    from: Nanoseconds,
-    (sector_bytes, buffered): (u64, bool),
-) -> Option<TraceRecord> {
+fn build_record(of: &TracedRequest, from: Nanoseconds, drive: ReplayDrive) -> Option<TraceRecord> {
     let operation = match of.purpose {
         RequestPurpose::Read => TracedOperation::Read,
         RequestPurpose::Write => TracedOperation::Write,
@@ -114,7 +117,7 @@ fn build_record(
     // A flush moves nothing, and a replay has none at a moment of its own. A write that flash
     // programmed before it was done, past its buffer, may have been a flush's as well as forced.
     let mut stages = of.spans.iter().map(|span| span.stage);
-    let is_programmed = buffered && stages.any(|stage| stage == Stage::FlashProgram);
+    let is_programmed = drive.has_flash_buffer && stages.any(|stage| stage == Stage::FlashProgram);
     (of.sector_count > 0 && !is_programmed).then_some(TraceRecord {
         issued_ns: of.issued_at.since(from).0,
         completed_ns: None,
@@ -123,8 +126,8 @@ fn build_record(
         fua: of.is_fua,
         sync: false,
         device: DeviceIndex(0),
-        offset_bytes: of.sector * sector_bytes,
-        length_bytes: u64::from(of.sector_count) * sector_bytes,
+        offset_bytes: of.sector * drive.sector_bytes,
+        length_bytes: u64::from(of.sector_count) * drive.sector_bytes,
         errno: 0,
     })
 }

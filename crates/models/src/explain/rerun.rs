@@ -144,17 +144,32 @@ pub(super) fn rerun_like(
     Ok(outcomes)
 }
 
-/// Runs the programs of a plan as in `like`, up to a given repetition of a given program, and `job`
-/// in place of that repetition. From there on, the flash drives follow `changed`. Their data and
-/// operations in flight are then as they were in `like` at the same time.
+/// Job that runs in place of the recorded repetition of a program.
+#[derive(Clone, Copy)]
+pub(super) struct ReplacedRepetition<'r> {
+    /// Outcomes of all programs of the plan.
+    pub(super) outcomes: &'r [RerunOutcome],
+    /// Index of the program in the plan. The outcome of the program names the repetition.
+    pub(super) program_index: usize,
+    pub(super) job: &'r SuiteJob,
+}
+
+/// Runs the programs of a plan as they ran before, up to the replaced repetition, and the job in
+/// place of that repetition. From there on, the flash drives follow `changed`. Their data and
+/// operations in flight are then as they were before at the same time.
 pub(super) fn rerun_in_place(
     (plan, variant): (&ModelPlan, &ModelVariant<'_>),
-    (like, program, job): (&[RerunOutcome], usize, &SuiteJob),
+    replaced: ReplacedRepetition<'_>,
     (changed, what_if): (&ModelComputer, WhatIf),
     stop: &Arc<AtomicBool>,
 ) -> Result<RerunOutcome, LaboratoryError> {
     let variation = VariantRun::build(plan, variant, stop)?;
-    let before = list_repetitions(&like[..=program]);
+    let ReplacedRepetition {
+        outcomes,
+        program_index: program,
+        job,
+    } = replaced;
+    let before = list_repetitions(&outcomes[..=program]);
     for (own, (wanted, enough)) in plan.suite.iter_jobs().zip(&before[..program]) {
         variation.run_numbered(own, *wanted, *enough)?;
     }
@@ -163,7 +178,7 @@ pub(super) fn rerun_in_place(
         .iter_jobs()
         .nth(program)
         .expect("it is one of them");
-    let number = like[program].repetition_index;
+    let number = outcomes[program].repetition_index;
     if number > 0 {
         variation.run_numbered(own, 0, number)?;
     }

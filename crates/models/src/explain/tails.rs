@@ -7,7 +7,7 @@ mod tests;
 use super::ExplanationOptions;
 use super::changes;
 use super::moments;
-use super::rerun::{self, ModelVariant, RerunOutcome};
+use super::rerun::{self, ModelVariant, ReplacedRepetition, RerunOutcome};
 use crate::error::LaboratoryError;
 use crate::model::computer::ModelComputer;
 use crate::plan::ModelPlan;
@@ -41,7 +41,12 @@ pub(super) fn rerun_tails(
         causes.map(|cause| cause.stage).collect()
     };
     let wanted: Vec<BTreeSet<Stage>> = tails.iter().map(of_all).collect();
-    let (reruns, failed) = rerun_without_stage(plan, computer, (base, &wanted, tails), means)?;
+    let removals = StageRemovals {
+        base,
+        stages_by_program: &wanted,
+        tails,
+    };
+    let (reruns, failed) = rerun_without_stage(plan, computer, &removals, means)?;
     for (tails, reruns) in tails.iter_mut().zip(&reruns) {
         for tail in tails {
             let of_it = reruns.iter().filter(|(way, _)| *way == tail.direction);
@@ -74,7 +79,12 @@ fn check_tails(
     let firsts = |tails: &Vec<LatencyTail>| tails.iter().filter_map(first).collect();
     let wanted: Vec<BTreeSet<Stage>> = tails.iter().map(firsts).collect();
     let found = find_tails(&base);
-    let (reruns, failed) = rerun_without_stage(&plan, computer, (&base, &wanted, &found), means)?;
+    let removals = StageRemovals {
+        base: &base,
+        stages_by_program: &wanted,
+        tails: &found,
+    };
+    let (reruns, failed) = rerun_without_stage(&plan, computer, &removals, means)?;
     for (tails, (others, reruns)) in tails.iter_mut().zip(found.iter().zip(&reruns)) {
         for tail in tails {
             // What draws nothing is the same load again, and shows nothing.
@@ -97,6 +107,14 @@ fn check_tails(
     Ok(failed)
 }
 
+/// Stages to remove from each program of a plan, one after the other, and the tails to measure.
+struct StageRemovals<'r> {
+    /// Outcomes of the programs with all stages.
+    base: &'r [RerunOutcome],
+    stages_by_program: &'r [BTreeSet<Stage>],
+    tails: &'r [Vec<LatencyTail>],
+}
+
 type TailReruns = Vec<Vec<(RequestDirection, TailRerun)>>;
 
 /// Replays the requests of each program at the same times on an equal drive, without each of the
@@ -105,7 +123,7 @@ type TailReruns = Vec<Vec<(RequestDirection, TailRerun)>>;
 fn rerun_without_stage(
     plan: &ModelPlan,
     computer: &ModelComputer,
-    (base, wanted, tails): (&[RerunOutcome], &[BTreeSet<Stage>], &[Vec<LatencyTail>]),
+    removals: &StageRemovals<'_>,
     means: &ExplanationOptions<'_>,
 ) -> Result<(TailReruns, Option<String>), LaboratoryError> {
     let of_program = |(program, stages): (usize, &BTreeSet<Stage>)| {
@@ -116,7 +134,13 @@ fn rerun_without_stage(
             .map(|(stage, change)| (program, stage, change))
             .collect::<Vec<_>>()
     };
-    let all: Vec<_> = wanted.iter().enumerate().flat_map(of_program).collect();
+    let StageRemovals {
+        base,
+        stages_by_program,
+        tails,
+    } = *removals;
+    let stages = stages_by_program.iter().enumerate();
+    let all: Vec<_> = stages.flat_map(of_program).collect();
     let jobs: Vec<(SuiteJob, bool)> = (plan.suite.iter_jobs().zip(base))
         .map(|(own, outcome)| {
             let same = moments::replay_job(plan, computer, own, outcome);
@@ -138,7 +162,11 @@ fn rerun_without_stage(
         };
         let supposed = (&changed, change.what_if);
         let (job, same_moments) = &jobs[*program];
-        let one = (base, *program, job);
+        let one = ReplacedRepetition {
+            outcomes: base,
+            program_index: *program,
+            job,
+        };
         match rerun::rerun_in_place((plan, &as_it_is), one, supposed, means.stop) {
             Err(LaboratoryError::Interrupted) => Err(LaboratoryError::Interrupted),
             Err(what) => Ok(Err(what.to_string())),

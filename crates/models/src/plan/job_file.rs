@@ -365,7 +365,7 @@ mod tests {
     }
 
     fn steps(text: &str) -> Vec<Vec<String>> {
-        let text = from_text(("x.fio", text), &[], &JobEnvironment::default()).unwrap();
+        let text = from_text("x.fio", text, &[], &JobEnvironment::default()).unwrap();
         let (suite, _) =
             build_suite(&text, (&anywhere(), &NoFiles), &Experiment::default()).unwrap();
         let names = |step: &SuiteStep| {
@@ -398,7 +398,7 @@ mod tests {
         ] {
             let headers = (0..sections).map(|number| format!("[s{number}]\n"));
             let text = format!("[global]\nsize=64k\n{}", headers.collect::<String>());
-            let text = from_text(("x.fio", &text), &[], &JobEnvironment::default()).unwrap();
+            let text = from_text("x.fio", &text, &[], &JobEnvironment::default()).unwrap();
             let (suite, told) =
                 build_suite(&text, (&anywhere(), &NoFiles), &Experiment::default()).unwrap();
             assert_eq!(crate::plan::format_step_title(&suite.steps[0]), expected);
@@ -424,7 +424,7 @@ mod tests {
             ("create_on_open=1", ":3:16"),
         ] {
             let text = format!("[x]\nsize=1m\n{option}\n");
-            let text = from_text(("x.fio", &text), &[], &JobEnvironment::default()).unwrap();
+            let text = from_text("x.fio", &text, &[], &JobEnvironment::default()).unwrap();
             let refused = build_suite(&text, (&anywhere(), &NoFiles), &Experiment::default());
             let words = refused.map(|_| ()).unwrap_err().to_string();
             assert!(words.contains(&format!("x.fio{at}")), "{option}: {words}");
@@ -447,7 +447,7 @@ mod tests {
             ),
         ] {
             let text = format!("[x]\nsize=4g\n{options}\n");
-            let text = from_text(("x.fio", &text), &[], &JobEnvironment::default()).unwrap();
+            let text = from_text("x.fio", &text, &[], &JobEnvironment::default()).unwrap();
             let refused = build_suite(&text, (&anywhere(), &NoFiles), &Experiment::default());
             let words = refused.map(|_| ()).unwrap_err().to_string();
             assert!(
@@ -460,7 +460,8 @@ mod tests {
             .map(|n| format!("[x{n}]\nnrfiles=400000\n"))
             .collect();
         let text = from_text(
-            ("x.fio", &format!("[global]\nsize=4g\n{sections}")),
+            "x.fio",
+            &format!("[global]\nsize=4g\n{sections}"),
             &[],
             &JobEnvironment::default(),
         )
@@ -482,7 +483,7 @@ mod tests {
             ("fill_device=1\nbs=3k", mebibyte - mebibyte % 3072),
         ] {
             let text = format!("[x]\nrw=write\n{options}\n");
-            let text = from_text(("x.fio", &text), &[], &JobEnvironment::default()).unwrap();
+            let text = from_text("x.fio", &text, &[], &JobEnvironment::default()).unwrap();
             let ground = JobStorage {
                 free_bytes: Some(mebibyte),
                 ..anywhere()
@@ -497,7 +498,7 @@ mod tests {
     #[test]
     fn a_result_keeps_what_the_sections_above_it_say() {
         let text = "[global]\nbs=8k\nsize=1m\n[a]\nrw=randread\n[global]\niodepth=4\n[b]\nbs=4k\n";
-        let text = from_text(("x.fio", text), &[], &JobEnvironment::default()).unwrap();
+        let text = from_text("x.fio", text, &[], &JobEnvironment::default()).unwrap();
         let (suite, _) =
             build_suite(&text, (&anywhere(), &NoFiles), &Experiment::default()).unwrap();
         let said: Vec<_> = suite.iter_jobs().map(SuiteJob::parameter_values).collect();
@@ -512,7 +513,8 @@ mod tests {
     #[test]
     fn a_model_has_the_way_to_the_drive_that_it_has() {
         let text = from_text(
-            ("x.fio", "[x]\nsize=1m\ndirect=1\n"),
+            "x.fio",
+            "[x]\nsize=1m\ndirect=1\n",
             &[],
             &JobEnvironment::default(),
         )

@@ -208,7 +208,7 @@ pub(in crate::report) fn render_json(tuned: &TuningResult) -> String {
         at_an_end: tuned
             .parameters_at_range_end()
             .into_iter()
-            .map(|(path, _)| path)
+            .map(|one| one.path)
             .collect(),
         no_effect: tuned.parameters_without_effect(),
         method: &tuned.method,

@@ -60,9 +60,10 @@ fn a_repetition_that_lost_events_is_told_and_not_explained() {
     let mut traces = vec![trace(1, 9), trace(10, 0), trace(20, 3), trace(30, 0)];
     let elapsed = |traces: &[Option<BlockTrace>]| {
         let found = find_watched_repetition(&result, traces, &[]);
-        found.map(|(account, repetition, _)| {
-            assert_eq!(account.elapsed, repetition.elapsed_time());
-            account.elapsed.0 / 1_000_000
+        found.map(|watched| {
+            let elapsed = watched.account.elapsed;
+            assert_eq!(elapsed, watched.repetition.elapsed_time());
+            elapsed.0 / 1_000_000
         })
     };
     assert_eq!(
@@ -95,7 +96,7 @@ fn a_repetition_whose_events_are_contradicted_is_told_and_not_explained() {
     let traces = vec![trace(1, 0), trace(10, 0), trace(20, 0), trace(30, 0)];
     let elapsed = |result: &ProgramResult| {
         let found = find_watched_repetition(result, &traces, &[]);
-        found.map(|(account, ..)| account.elapsed.0 / 1_000_000)
+        found.map(|watched| watched.account.elapsed.0 / 1_000_000)
     };
     assert_eq!(
         (elapsed(&result), describe_disagreement(&result, &traces)),

@@ -217,11 +217,7 @@ fn check_six_hours(asking: &ModelQueries<'_>) -> Result<PublishedStatement, Labo
         ("drive.partition_sectors", "1128280"),
     ]);
     let all = asking.own_settings_last(&way);
-    let times = estimate_formatting(
-        asking.catalogue,
-        (BASELINE_SYSTEM, &all),
-        (1, FORMAT_PASSES),
-    )?;
+    let times = estimate_formatting(asking.catalogue, (BASELINE_SYSTEM, &all), 1, FORMAT_PASSES)?;
     let minutes = times.total_time().0 as f64 / 60e9;
     let revolutions = 6.0 * 3600e9 / (times.track_count as f64 * times.revolution_time.0 as f64);
     Ok(PublishedStatement {

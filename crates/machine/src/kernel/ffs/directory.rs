@@ -233,6 +233,14 @@ pub(super) struct Directory {
     pub(super) chunk_by_name: BTreeMap<Box<str>, u32>,
 }
 
+/// Entry of a directory with the indices of its chunk and of its record in the chunk.
+#[derive(Clone, Copy)]
+struct IndexedEntry {
+    chunk_index: usize,
+    record_index: usize,
+    location: EntryLocation,
+}
+
 impl Directory {
     /// Creates a directory that holds only `.` and `..`. `size_bytes` is a whole number of chunks.
     pub(super) fn new(inode: InodeNumber, parent: InodeNumber, size_bytes: u32) -> Self {
@@ -262,24 +270,24 @@ impl Directory {
         self.chunks.len() as u64 * u64::from(DIRECTORY_CHUNK_BYTES)
     }
 
-    fn find_entry(&self, name: &str) -> Option<(usize, usize, EntryLocation)> {
+    fn find_entry(&self, name: &str) -> Option<IndexedEntry> {
         let chunk = *self.chunk_by_name.get(name)? as usize;
         let (index, offset) = self.chunks[chunk]
             .find_record(name)
             .expect("the index refers to the chunk of the name");
         let inode = InodeNumber(self.chunks[chunk].records[index].inode);
-        Some((
-            chunk,
-            index,
-            EntryLocation {
+        Some(IndexedEntry {
+            chunk_index: chunk,
+            record_index: index,
+            location: EntryLocation {
                 inode,
                 offset_bytes: chunk_offset(chunk) + u64::from(offset),
             },
-        ))
+        })
     }
 
     pub(super) fn lookup_entry(&self, name: &str) -> Option<EntryLocation> {
-        self.find_entry(name).map(|(_, _, place)| place)
+        self.find_entry(name).map(|entry| entry.location)
     }
 
     /// Finds room for a record: the first record in any chunk with enough free bytes of its own, or
@@ -335,10 +343,10 @@ impl Directory {
     }
 
     pub(super) fn remove_entry(&mut self, name: &str) -> Option<EntryLocation> {
-        let (chunk, index, place) = self.find_entry(name)?;
-        self.chunks[chunk].remove_record(index);
+        let entry = self.find_entry(name)?;
+        self.chunks[entry.chunk_index].remove_record(entry.record_index);
         self.chunk_by_name.remove(name);
-        Some(place)
+        Some(entry.location)
     }
 
     pub(super) fn replace_entry(
@@ -346,9 +354,9 @@ impl Directory {
         name: &str,
         inode: InodeNumber,
     ) -> Option<EntryLocation> {
-        let (chunk, index, place) = self.find_entry(name)?;
-        self.chunks[chunk].records[index].inode = inode.0;
-        Some(place)
+        let entry = self.find_entry(name)?;
+        self.chunks[entry.chunk_index].records[entry.record_index].inode = inode.0;
+        Some(entry.location)
     }
 
     pub(super) fn entries(&self) -> impl Iterator<Item = DirectoryEntry<'_>> {

@@ -41,6 +41,16 @@ impl ReadAheadBlocks {
     }
 }
 
+/// Sectors that move between a drive and memory.
+#[derive(Clone, Copy)]
+struct SectorTransfer {
+    drive: u32,
+    /// First byte on the partition of the drive.
+    position: u64,
+    bytes: u64,
+    is_write: bool,
+}
+
 /// Context of the disk task while it runs a driver.
 struct DiskTask<'a> {
     kernel: &'a MinixKernel,
@@ -126,14 +136,18 @@ impl MinixKernel {
         if bytes == 0 {
             return Ok(0);
         }
-        let at = (drive, request.position);
+        let transfer = SectorTransfer {
+            drive,
+            position: request.position,
+            bytes,
+            is_write: request.is_write,
+        };
         if request.is_write {
             if ahead.overlaps_range(drive, request.position, bytes) {
                 ahead.bytes.clear();
             }
-            self.read_with_ahead((me, driver), account, (at, bytes, true))
-                .await;
-            self.write_medium(at, bytes, request);
+            self.read_with_ahead((me, driver), account, transfer).await;
+            self.write_medium(transfer, request);
             return Ok(bytes as usize);
         }
         let read_ahead = u64::from(driver.read_bytes_min());
@@ -141,12 +155,15 @@ impl MinixKernel {
         if !ahead.covers_range(drive, request.position, bytes) {
             if wanted <= bytes {
                 // Nothing to keep: the data goes where it is wanted.
-                self.read_with_ahead((me, driver), account, (at, bytes, false))
-                    .await;
-                self.read_medium(at, bytes, request);
+                self.read_with_ahead((me, driver), account, transfer).await;
+                self.read_medium(transfer, request);
                 return Ok(bytes as usize);
             }
-            self.read_with_ahead((me, driver), account, (at, wanted, false))
+            let with_ahead = SectorTransfer {
+                bytes: wanted,
+                ..transfer
+            };
+            self.read_with_ahead((me, driver), account, with_ahead)
                 .await;
             ahead.drive = drive;
             ahead.position = request.position;
@@ -158,7 +175,7 @@ impl MinixKernel {
         let own = (&*me.process, account);
         self.spend_on_call(own, Stage::Copy, self.costs.copy_time(bytes as usize))
             .await;
-        self.read_medium(at, bytes, request);
+        self.read_medium(transfer, request);
         Ok(bytes as usize)
     }
 
@@ -168,17 +185,21 @@ impl MinixKernel {
         &self,
         (me, driver): (&MessageParty, &PartDriver),
         account: &CallAccount,
-        ((drive, position), bytes, write): ((u32, u64), u64, bool),
+        transfer: SectorTransfer,
     ) {
-        let sector = u64::from(self.volumes.partition(drive).sector_bytes);
+        let sector = u64::from(self.volumes.partition(transfer.drive).sector_bytes);
         let most = (COMMAND_BYTES_MAX / sector * sector).max(sector);
         let mut done = 0;
-        while done < bytes {
-            let part = most.min(bytes - done);
+        while done < transfer.bytes {
+            let part = most.min(transfer.bytes - done);
             self.run_command(
                 (me, driver),
                 account,
-                ((drive, position + done), part, write),
+                SectorTransfer {
+                    position: transfer.position + done,
+                    bytes: part,
+                    ..transfer
+                },
             )
             .await;
             done += part;
@@ -190,8 +211,14 @@ impl MinixKernel {
         &self,
         (me, driver): (&MessageParty, &PartDriver),
         account: &CallAccount,
-        ((drive, position), bytes, write): ((u32, u64), u64, bool),
+        transfer: SectorTransfer,
     ) {
+        let SectorTransfer {
+            drive,
+            position,
+            bytes,
+            is_write,
+        } = transfer;
         let partition = self.volumes.partition(drive);
         let task = DiskTask {
             kernel: self,
@@ -203,7 +230,7 @@ impl MinixKernel {
         }
         let sector_bytes = u64::from(partition.sector_bytes);
         let mut request = Request {
-            operation: Operation::from_direction(write),
+            operation: Operation::from_direction(is_write),
             device: partition.drive,
             sector: partition.first_sector + position / sector_bytes,
             sectors: (bytes / sector_bytes) as u32,
@@ -212,7 +239,7 @@ impl MinixKernel {
         request.spans.begin_at(moment(self.simulation.now()));
         let id = self.hardware.borrow_mut().submitted_requests.issue(request);
         self.record_issue(id, true);
-        if let (false, Some(program)) = (write, &*self.billed_process.borrow()) {
+        if let (false, Some(program)) = (is_write, &*self.billed_process.borrow()) {
             program.count_storage_read(bytes as u32);
         }
         driver.accept_request(&task, id).await;
@@ -225,8 +252,9 @@ impl MinixKernel {
         self.count_completed_request(None, &request, true);
     }
 
-    fn read_medium(&self, (drive, mut at): (u32, u64), bytes: u64, request: &DeviceRequest) {
-        let mut left = bytes as usize;
+    fn read_medium(&self, transfer: SectorTransfer, request: &DeviceRequest) {
+        let (drive, mut at) = (transfer.drive, transfer.position);
+        let mut left = transfer.bytes as usize;
         for piece in &request.buffers {
             let mut piece = piece.borrow_mut();
             let run = left.min(piece.len());
@@ -238,8 +266,9 @@ impl MinixKernel {
         }
     }
 
-    fn write_medium(&self, (drive, mut at): (u32, u64), bytes: u64, request: &DeviceRequest) {
-        let mut left = bytes as usize;
+    fn write_medium(&self, transfer: SectorTransfer, request: &DeviceRequest) {
+        let (drive, mut at) = (transfer.drive, transfer.position);
+        let mut left = transfer.bytes as usize;
         for piece in &request.buffers {
             let piece = piece.borrow();
             let run = left.min(piece.len());

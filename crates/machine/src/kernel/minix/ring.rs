@@ -129,8 +129,9 @@ async fn run_daemon(kernel: Rc<MinixKernel>, ring: Rc<MinixRing>, slot: u32) {
     let account = CallAccount::for_program(&ring.program_party.process);
     let memory = SharedBytes::default();
     while let Some(request) = kernel.next_request(&ring.requests, slot).await {
-        let own = (&me, &account, &memory);
-        let result = kernel.execute_request(own, &ring, request).await;
+        let result = kernel
+            .execute_request(&me, &account, &memory, &ring, request)
+            .await;
         let word = kernel.config.message_time;
         let context = ExecutionContext::InProcess(&me.process);
         kernel
@@ -146,7 +147,9 @@ impl MinixKernel {
     /// Performs a ring request in its daemon and returns the number of bytes moved.
     async fn execute_request(
         &self,
-        (me, account, memory): (&MessageParty, &CallAccount, &SharedBytes),
+        me: &MessageParty,
+        account: &CallAccount,
+        memory: &SharedBytes,
         ring: &MinixRing,
         request: RingRequest,
     ) -> Result<usize> {

@@ -74,7 +74,12 @@ fn again(plan: &ModelPlan, load: &[&str]) {
     let own = plan.suite.iter_jobs().next().expect("a job");
     let job = moments::replay_job(plan, computer, own, &base[0]).expect("its requests");
     let supposed = (computer, WhatIf::default());
-    let again = rerun::rerun_in_place((plan, &variant), (&base, 0, &job), supposed, &stop);
+    let replaced = ReplacedRepetition {
+        outcomes: &base,
+        program_index: 0,
+        job: &job,
+    };
+    let again = rerun::rerun_in_place((plan, &variant), replaced, supposed, &stop);
     let again = again.expect("it runs again");
     let (all, others) = (requests(&base[0]), requests(&again));
     assert_eq!(all.len(), others.len(), "{load:?}");

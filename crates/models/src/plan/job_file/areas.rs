@@ -177,9 +177,8 @@ mod tests {
 
     /// Each file as `path start length`, in MiB.
     fn layout(text: &str, room_bytes: u64) -> (Vec<String>, bool) {
-        let file =
-            parse_text(&from_text(("x.fio", text), &[], &JobEnvironment::default()).unwrap())
-                .unwrap();
+        let file = parse_text(&from_text("x.fio", text, &[], &JobEnvironment::default()).unwrap())
+            .unwrap();
         let layout = FileLayout::new(&file, Some(room_bytes));
         let shown = layout.areas.iter().map(|(path, area)| {
             let [start, length] = [area.start_bytes, area.length_bytes];

@@ -103,7 +103,7 @@ mod tests {
         ] {
             let text = format!("[x]\nrw=read\nsize=1m\n{}\n", options.replace(' ', "\n"));
             let file =
-                parse_text(&from_text(("x.fio", &text), &[], &JobEnvironment::default()).unwrap())
+                parse_text(&from_text("x.fio", &text, &[], &JobEnvironment::default()).unwrap())
                     .unwrap();
             let job = &file.jobs[0];
             let files = plan::plan_files(job, 0, &BTreeMap::new()).unwrap();

@@ -112,9 +112,8 @@ mod tests {
         for (number, options) in sections.iter().enumerate() {
             text += &format!("[job{number}]\n{}\n", options.replace(' ', "\n"));
         }
-        let file =
-            parse_text(&from_text(("x.fio", &text), &[], &JobEnvironment::default()).unwrap())
-                .unwrap();
+        let file = parse_text(&from_text("x.fio", &text, &[], &JobEnvironment::default()).unwrap())
+            .unwrap();
         let places = super::super::list_positions(&file);
         let ground = JobStorage {
             capacity_bytes: None,

@@ -61,7 +61,7 @@ mod tests {
             ("sync_file_range=write:8 rw=write", true, "sync_file_range"),
         ] {
             let text = format!("[x]\nsize=1m\n{}\n", options.replace(' ', "\n"));
-            let text = from_text(("x.fio", &text), &[], &JobEnvironment::default()).unwrap();
+            let text = from_text("x.fio", &text, &[], &JobEnvironment::default()).unwrap();
             let ground = |direct| JobStorage {
                 capacity_bytes: None,
                 has_direct_io: direct,

@@ -251,8 +251,13 @@ impl Vme {
             mark_positioning(
                 parts,
                 command,
-                (now, passage.move_to_track),
-                (ready_since, starts_at, period),
+                TrackPositioning {
+                    now,
+                    arm_move: passage.move_to_track,
+                    ready_since,
+                    starts_at,
+                    revolution_time: period,
+                },
             );
         }
         let sectors: Vec<(u64, Time)> = (first..).zip(passes).collect();
@@ -304,8 +309,13 @@ impl Vme {
             mark_positioning(
                 parts,
                 command,
-                (now, read.move_to_track),
-                (ready_since, read.read_start, period),
+                TrackPositioning {
+                    now,
+                    arm_move: read.move_to_track,
+                    ready_since,
+                    starts_at: read.read_start,
+                    revolution_time: period,
+                },
             );
         }
         let stream = ReadStream {
@@ -376,8 +386,13 @@ impl Vme {
         mark_positioning(
             parts,
             &command,
-            (now, passage.move_to_track),
-            (ready_since, starts_at, period),
+            TrackPositioning {
+                now,
+                arm_move: passage.move_to_track,
+                ready_since,
+                starts_at,
+                revolution_time: period,
+            },
         );
         let drive = &mut parts.drives[self.drives.mechanism_id_at(drive_index)];
         mark_media_transfer(&mut parts.submitted_requests[command.id], drive, ends_at);
@@ -390,12 +405,30 @@ impl Vme {
     }
 }
 
+/// Positioning of a drive's arm and platters before a media transfer.
+#[derive(Clone, Copy)]
+struct TrackPositioning {
+    now: Time,
+    arm_move: ArmMove,
+    /// End of the transfer before. None for the first transfer of the drive.
+    ready_since: Option<Time>,
+    /// Start of the media transfer.
+    starts_at: Time,
+    revolution_time: Time,
+}
+
 fn mark_positioning(
     parts: &mut HardwareParts<'_>,
     command: &VmeCommand,
-    (now, arm): (Time, ArmMove),
-    (ready_since, starts_at, period): (Option<Time>, Time, Time),
+    positioning: TrackPositioning,
 ) {
+    let TrackPositioning {
+        now,
+        arm_move,
+        ready_since,
+        starts_at,
+        revolution_time,
+    } = positioning;
     let transfer = &mut parts.submitted_requests[command.id];
     // What the cache held of it may still be on the bus.
     if Time(transfer.spans.marked_until().0) > now {
@@ -403,13 +436,13 @@ fn mark_positioning(
         transfer.book_stage(Stage::RotationalLatency, moment(starts_at).max(marked));
         return;
     }
-    mark_arm_move(transfer, now, arm);
+    mark_arm_move(transfer, now, arm_move);
     let late = rotational_wait_stage(
         transfer,
         ready_since,
-        period,
+        revolution_time,
         starts_at,
-        arm,
+        arm_move,
         Deadline::TransferCommand,
     );
     transfer.book_stage(late, moment(starts_at));
