@@ -58,7 +58,7 @@ pub(crate) fn drive_specification(
     let entry = DriveEntry::new(drive, NAME).map_err(refused)?;
     let path = format!("drives/{NAME}.toml");
     let catalogue = Catalogue::embedded().with_file(&path, &entry.text);
-    let found = DeviceSpecification::of(&catalogue, NAME);
+    let found = DeviceSpecification::from_catalogue(&catalogue, NAME);
     let found = found.map_err(|errors| refused(errors.to_string()))?;
     let disk = found.disk().cloned();
     disk.ok_or_else(|| refused("the entry does not describe a disk".to_owned()))

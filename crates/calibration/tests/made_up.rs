@@ -242,7 +242,7 @@ fn a_layer_reads_back_as_the_fitted_disk() {
         ("made-up", &found.specified_disk),
         ("made-up-fitted", &found.fitted_disk),
     ] {
-        let read = DeviceSpecification::of(&catalogue, name);
+        let read = DeviceSpecification::from_catalogue(&catalogue, name);
         let read = read.unwrap_or_else(|errors| panic!("{over}\n{errors}"));
         let mut read = read.disk().expect("a disk").clone();
         let (read_ns, wanted_ns) = (read.mechanism.period_ns, wanted.mechanism.period_ns);

@@ -9,7 +9,7 @@ const REQUESTS: u64 = 2_000;
 const SECTORS: u32 = 8;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let specification = DeviceSpecification::of(&Catalogue::embedded(), "sata-7200")?;
+    let specification = DeviceSpecification::from_catalogue(&Catalogue::embedded(), "sata-7200")?;
     let streams = RandomStreams::new(7);
     let mut disks = [0, 1].map(|number| {
         let unit = Unit {

@@ -11,7 +11,7 @@
 //! which requests fail, are slow, or leave wrong data, and works beside any drive, too.
 //!
 //! A drive is built from a [`DeviceSpecification`]. With the feature `catalogue`,
-//! `DeviceSpecification::of` reads the specification of a drive of the catalogue by its name. Two
+//! `DeviceSpecification::from_catalogue` reads the specification of a drive of the catalogue by its name. Two
 //! drives with the same specification, seed and load behave the same to the nanosecond.
 //!
 //! Callers that keep requests of several devices in one place use [`Device`] and [`Requests`]

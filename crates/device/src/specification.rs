@@ -212,8 +212,8 @@ impl DeviceSpecification {
     /// An unknown name, an entry that contradicts itself, or a bare mechanism, which is no drive
     /// without a controller.
     #[cfg(feature = "catalogue")]
-    pub fn of(catalogue: &Catalogue, name: &str) -> Result<Self, Errors> {
-        Self::of_rig(catalogue.component_entry(Component::Drive, name)?)
+    pub fn from_catalogue(catalogue: &Catalogue, name: &str) -> Result<Self, Errors> {
+        Self::from_rig(catalogue.component_entry(Component::Drive, name)?)
     }
 
     /// Reads the specification of the only drive of a system, with the settings with which the
@@ -224,7 +224,7 @@ impl DeviceSpecification {
     /// A drive that contradicts itself, a bare mechanism, or a system with other components or more
     /// drives.
     #[cfg(feature = "catalogue")]
-    pub fn of_rig(entry: ResolvedSystem) -> Result<Self, Errors> {
+    pub fn from_rig(entry: ResolvedSystem) -> Result<Self, Errors> {
         let mut reader = entry.reader(Component::Drive, Some(1));
         let kind = reader.optional_text("kind", "disk, drive, flash or fixed");
         let kind = kind.as_deref().unwrap_or("disk");

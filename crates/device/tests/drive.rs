@@ -12,14 +12,14 @@ fn names() -> Vec<String> {
     let catalogue = Catalogue::embedded();
     let names = catalogue.component_names(Component::Drive).into_iter();
     let names: Vec<String> = names
-        .filter(|name| DeviceSpecification::of(&catalogue, name).is_ok())
+        .filter(|name| DeviceSpecification::from_catalogue(&catalogue, name).is_ok())
         .collect();
     assert!(names.len() > 10, "{names:?}");
     names
 }
 
 fn drive(name: &str, seed: u64) -> Drive {
-    let specification = DeviceSpecification::of(&Catalogue::embedded(), name);
+    let specification = DeviceSpecification::from_catalogue(&Catalogue::embedded(), name);
     let specification = specification.unwrap_or_else(|errors| panic!("{name}: {errors}"));
     Drive::new(specification.build(&RandomStreams::new(seed), Unit::default()))
 }
@@ -143,21 +143,21 @@ fn running_to_a_moment_that_is_past_changes_nothing() {
 #[test]
 fn a_bare_mechanism_is_no_drive() {
     let error =
-        DeviceSpecification::of(&Catalogue::embedded(), "eagle").expect_err("a disk of 1981");
+        DeviceSpecification::from_catalogue(&Catalogue::embedded(), "eagle").expect_err("a disk of 1981");
     assert!(
         error
             .to_string()
             .contains("a disk mechanism needs a controller"),
         "{error}"
     );
-    let error = DeviceSpecification::of(&Catalogue::embedded(), "nothing").expect_err("no name");
+    let error = DeviceSpecification::from_catalogue(&Catalogue::embedded(), "nothing").expect_err("no name");
     assert!(error.to_string().contains("nothing"), "{error}");
 }
 
 #[test]
 fn reads_of_a_written_flash_drive_go_to_its_dies() {
     let catalogue = Catalogue::embedded();
-    let fresh = DeviceSpecification::of(&catalogue, "nvme-tlc").expect("a flash drive");
+    let fresh = DeviceSpecification::from_catalogue(&catalogue, "nvme-tlc").expect("a flash drive");
     let latency = |of: &DeviceSpecification| {
         let mut drive = Drive::new(of.build(&RandomStreams::new(1), Unit::default()));
         drive.submit(Operation::Read, 4096, 1).expect("room");

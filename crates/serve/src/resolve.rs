@@ -28,7 +28,7 @@ pub fn resolve_drive(
             "`{name}` is a whole computer, and serve takes one drive: `diskperf list drives` shows what there is"
         )));
     }
-    DeviceSpecification::of_rig(system).map_err(refused)
+    DeviceSpecification::from_rig(system).map_err(refused)
 }
 
 fn refused(errors: diskperf_catalogue::Errors) -> ServeError {

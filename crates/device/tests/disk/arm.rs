@@ -21,7 +21,7 @@ fn disk(system: &str, settings: &[(&str, &str)]) -> DiskSpecification {
         .collect();
     let resolved = Catalogue::embedded().resolve(system, &settings);
     let read = resolved
-        .and_then(DeviceSpecification::of_rig)
+        .and_then(DeviceSpecification::from_rig)
         .expect("a disk");
     read.disk().expect("a disk").clone()
 }

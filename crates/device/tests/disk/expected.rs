@@ -27,7 +27,7 @@ fn set(drive: &str, settings: &[(&str, &str)]) -> Result<DiskSpecification, Stri
         .map(|(key, value)| Setting::new(&format!("drive.{key}"), value))
         .collect();
     let resolved = Catalogue::embedded().resolve(&format!("bare-{drive}"), &settings);
-    let read = resolved.and_then(DeviceSpecification::of_rig);
+    let read = resolved.and_then(DeviceSpecification::from_rig);
     let read = read.map_err(|error| error.to_string())?;
     Ok(read.disk().expect("a disk").clone())
 }

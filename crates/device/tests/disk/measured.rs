@@ -329,7 +329,7 @@ fn errors_have_their_own_key() {
     let refusal = |key: &str, text: &str| {
         let setting = [Setting::new(&format!("drive.{key}"), text)];
         let resolved = Catalogue::embedded().resolve("bare-sata-7200", &setting);
-        let read = resolved.and_then(DeviceSpecification::of_rig);
+        let read = resolved.and_then(DeviceSpecification::from_rig);
         read.err()
             .map(|error| error.to_string())
             .unwrap_or_default()

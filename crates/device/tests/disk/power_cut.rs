@@ -41,7 +41,7 @@ impl Load {
             .map(|(path, text)| Setting::new(path, text))
             .collect();
         let system = Catalogue::embedded().resolve(&format!("bare-{drive}"), &settings);
-        let read = DeviceSpecification::of_rig(system.expect("a system")).expect("a system");
+        let read = DeviceSpecification::from_rig(system.expect("a system")).expect("a system");
         let disk = read.disk().expect("a disk");
         Self {
             disk: Disk::new(disk, RotationAngle::ZERO).expect("a sound disk"),

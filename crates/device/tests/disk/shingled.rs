@@ -298,7 +298,7 @@ fn disk(settings: &[(&str, &str)]) -> DiskSpecification {
         .collect();
     let resolved = Catalogue::embedded().resolve("bare-smr-5400", &settings);
     let read = resolved
-        .and_then(DeviceSpecification::of_rig)
+        .and_then(DeviceSpecification::from_rig)
         .expect("a disk");
     read.disk().expect("a disk").clone()
 }

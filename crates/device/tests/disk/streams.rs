@@ -17,7 +17,7 @@ fn disk(name: &str, settings: &[(&str, &str)]) -> DiskSpecification {
         .collect();
     let resolved = Catalogue::embedded().resolve(&format!("bare-{name}"), &settings);
     let read = resolved
-        .and_then(DeviceSpecification::of_rig)
+        .and_then(DeviceSpecification::from_rig)
         .expect("a disk");
     read.disk().expect("a disk").clone()
 }

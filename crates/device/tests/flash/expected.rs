@@ -9,7 +9,7 @@ use diskperf_device::flash::specification::FlashSpecification;
 /// The drive with other values of its keys, as the command line gives them.
 pub(super) fn set(drive: &str, settings: &[Setting]) -> FlashSpecification {
     let resolved = Catalogue::embedded().resolve(&format!("bare-{drive}"), settings);
-    let read = resolved.and_then(DeviceSpecification::of_rig);
+    let read = resolved.and_then(DeviceSpecification::from_rig);
     let read = read.unwrap_or_else(|error| panic!("{drive}: {error}"));
     read.flash().expect("a flash drive").clone()
 }
@@ -36,7 +36,7 @@ fn is_flash(drive: &str) -> bool {
     let system = format!("bare-{drive}");
     let read = Catalogue::embedded()
         .resolve(&system, &[])
-        .and_then(DeviceSpecification::of_rig);
+        .and_then(DeviceSpecification::from_rig);
     read.is_ok_and(|read| read.flash().is_some())
 }
 
