@@ -261,6 +261,15 @@ impl TuningResult {
         gains && self.first_best_point(self.points.keys()) == Some(best)
     }
 
+    /// Returns the name of the point with the best figure or gain in tables: `best`, `candidate`, or
+    /// `top gain` for an unproven point that does not lead.
+    pub fn label_of_best(&self, best: &GridPoint) -> &'static str {
+        match self.standing_of_best(best) {
+            BestStanding::Unproven if !self.is_leading(best) => "top gain",
+            standing => standing.label(),
+        }
+    }
+
     /// Tests whether a point is the target with its current settings.
     pub fn is_today(&self, places: &[usize]) -> bool {
         let mut keys = self.parameters.iter().zip(places);

@@ -52,13 +52,25 @@ pub fn run(words: &[OsString]) -> u8 {
         Ok(code) => code,
         Err(error) => {
             let error = explain_open_file_limit(error);
-            output::print_message(&error.to_string());
+            output::print_message(&error_text(&error));
             match error.exit_code() {
                 1 if failures_are_2 => 2,
                 code => code,
             }
         }
     }
+}
+
+/// Formats an error. The text of several problems of a file separates them by empty lines, and each
+/// of them begins with the name of the program.
+fn error_text(error: &LaboratoryError) -> String {
+    let severities = ["error: ", "warning: "];
+    severities.iter().fold(error.to_string(), |text, severity| {
+        text.replace(
+            &format!("\n\n{severity}"),
+            &format!("\n\ndiskperf: {severity}"),
+        )
+    })
 }
 
 /// Parses a command line and collects the paths in it.

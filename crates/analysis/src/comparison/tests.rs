@@ -477,3 +477,23 @@ fn only_significant_slow_downs_count_as_the_worst() {
     assert_eq!(compare(&[base]).result_pairs, []);
     assert_eq!(compare(&[]), Comparison::default());
 }
+
+#[test]
+fn a_title_claims_no_value_that_differs_between_the_sides() {
+    for (base, other, expected) in [
+        ("read_8192", "read_8192", "read_8192"),
+        (
+            "4 KiB random read, QD1",
+            "4 KiB random read, QD8",
+            "4 KiB random read, QD1 | QD8",
+        ),
+        (
+            "4 KiB random read, QD1, 9/s",
+            "64 KiB random read, QD8, 9/s",
+            "4 | 64 KiB random read, QD1 | QD8, 9/s",
+        ),
+        ("a b=1", "a", "a b=1 | a"),
+    ] {
+        assert_eq!(super::join_titles(base, other), expected);
+    }
+}

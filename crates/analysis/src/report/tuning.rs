@@ -35,7 +35,7 @@ pub(super) fn build_blocks(tuned: &TuningResult) -> Vec<DocumentBlock> {
     blocks.extend(surface::build_blocks(tuned, best));
     let steps = tuned.list_steps(best);
     if !steps.is_empty() {
-        let label = tuned.standing_of_best(best).label();
+        let label = tuned.label_of_best(best);
         blocks.push(DocumentBlock::Section(format!(
             "One step from the {label}:"
         )));
