@@ -497,3 +497,20 @@ fn a_title_claims_no_value_that_differs_between_the_sides() {
         assert_eq!(super::join_titles(base, other), expected);
     }
 }
+
+#[test]
+fn a_depth_of_the_program_is_shown_as_the_depth_that_it_used() {
+    for (rate, shown) in [("0", "1"), ("500", "unlimited")] {
+        let side = |depth: &str| {
+            let mut result = build_result("random", 0, Vec::new());
+            result.distinguishing = vec!["depth".to_owned()];
+            let parameters = [("depth", depth), ("rate_iops", rate)];
+            let parameters = parameters.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            result.parameters = parameters.into();
+            result
+        };
+        let warnings = warnings::warn_of_result_pair(&side("0"), &side("2"));
+        let expected = format!("values of depth differ: {shown}, 2");
+        assert!(warnings.contains(&expected), "{warnings:?}");
+    }
+}
