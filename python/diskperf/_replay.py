@@ -30,6 +30,7 @@ def replay(  # type: ignore[overload-overlap]
     time_unit: str | None = ...,
     partial: bool = ...,
     window_s: tuple[float, float] | None = ...,
+    part: int | None = ...,
     device: str | None = ...,
     repetitions: int | None = ...,
     cache: str = ...,
@@ -58,6 +59,7 @@ def replay(
     time_unit: str | None = ...,
     partial: bool = ...,
     window_s: tuple[float, float] | None = ...,
+    part: int | None = ...,
     device: str | None = ...,
     repetitions: int | None = ...,
     cache: str = ...,
@@ -85,6 +87,7 @@ def replay(
     time_unit: str | None = None,
     partial: bool = False,
     window_s: tuple[float, float] | None = None,
+    part: int | None = None,
     device: str | None = None,
     repetitions: int | None = None,
     cache: str = "direct",
@@ -117,7 +120,8 @@ def replay(
         time_unit: of a form that says none: ``s``, ``ms``, ``us``, ``ns`` or ``ps``.
         partial: read a trace that is cut off as far as it goes.
         window_s: only what was issued from the first on and before the second, in seconds.
-        device: only what this device was asked.
+        part: only the requests of this part of a recorded trace, by its number from 1.
+        device: only the requests to this device.
         repetitions: how often all of it is replayed, in place of once.
         cache: ``"direct"`` (past the page cache where that can be), ``"cold"`` or ``"warm"``.
         settings: parameters of a modelled system by their keys.
@@ -151,6 +155,7 @@ def replay(
             "time_unit": time_unit,
             "partial": partial,
             "window_s": window_s,
+            "part": part,
             "device": device,
             "speed": speed,
             "depth": depth,

@@ -382,6 +382,20 @@ struct Candidate<'a> {
     other_side: PairSide,
 }
 
+/// Joins the titles of both sides of a row: words that differ are shown as `base | other`.
+fn join_titles(base: &str, other: &str) -> String {
+    let [base_words, other_words] = [base, other].map(|title| title.split(' '));
+    if base_words.clone().count() != other_words.clone().count() {
+        return format!("{base} | {other}");
+    }
+    let join = |(base, other): (&str, &str)| match base == other {
+        true => base.to_owned(),
+        false => format!("{} | {other}", base.trim_end_matches(',')),
+    };
+    let words: Vec<String> = base_words.zip(other_words).map(join).collect();
+    words.join(" ")
+}
+
 impl<'a> Candidate<'a> {
     fn list_candidates(
         (run, runs): (usize, (&'a Run, &'a Run)),
@@ -463,7 +477,7 @@ impl<'a> Candidate<'a> {
         ResultPair {
             run_index: self.run_index,
             program_key: self.other.result_key(),
-            title: self.other.display_title(),
+            title: join_titles(&self.base.display_title(), &self.other.display_title()),
             quantity: self.quantity,
             basis: self.basis,
             base,

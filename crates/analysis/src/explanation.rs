@@ -363,11 +363,7 @@ fn clip_request_parts(
         .stage_intervals()
         .filter_map(move |StageInterval { stage, start, end }| {
             let (start, end) = (start.max(from), end.min(until));
-            (start < end).then_some(StageInterval {
-                stage,
-                start,
-                end: end,
-            })
+            (start < end).then_some(StageInterval { stage, start, end })
         })
 }
 

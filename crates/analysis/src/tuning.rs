@@ -253,6 +253,23 @@ impl TuningResult {
         }
     }
 
+    /// Reports whether an unproven point is worth a mention: it gains over today's settings, and no
+    /// other point has a better figure. On real storage, points that left early were measured in
+    /// other rounds, so that the point with the best gain need not have the best figure.
+    pub fn is_leading(&self, best: &GridPoint) -> bool {
+        let gains = self.gain_over_today(best).is_some_and(|gain| gain > 0.0);
+        gains && self.first_best_point(self.points.keys()) == Some(best)
+    }
+
+    /// Returns the name of the point with the best figure or gain in tables: `best`, `candidate`, or
+    /// `top gain` for an unproven point that does not lead.
+    pub fn label_of_best(&self, best: &GridPoint) -> &'static str {
+        match self.standing_of_best(best) {
+            BestStanding::Unproven if !self.is_leading(best) => "top gain",
+            standing => standing.label(),
+        }
+    }
+
     /// Tests whether a point is the target with its current settings.
     pub fn is_today(&self, places: &[usize]) -> bool {
         let mut keys = self.parameters.iter().zip(places);

@@ -2,7 +2,7 @@
 //! checking and setting.
 
 use crate::load::distribution::{self, AccessDistribution};
-use diskperf_timeline::units::{GIB, SizeError, parse_size};
+use diskperf_timeline::units::{GIB, SizeError, parse_count, parse_size};
 
 /// Maximum length of a program's call, in bytes. One read(2) returns less than 2 GiB.
 const CALL_BYTES_MAX: u64 = GIB;
@@ -181,7 +181,7 @@ impl ParameterValue<'_> {
                 (*low..=*high).contains(&bytes).then(|| **value = bytes)
             }
             Self::Count(value, low, high) => {
-                let count: u64 = text.parse().ok()?;
+                let count = parse_count(text)?;
                 (*low..=*high).contains(&count).then(|| **value = count)
             }
             Self::Share(value) => {

@@ -46,8 +46,8 @@ pub struct TraceWriter<W: Write> {
     output: BufWriter<BoundedOutput<W>>,
     form: Form,
     devices: Vec<String>,
-    /// Number of requests that the format cannot represent.
-    left_out_count: u64,
+    /// Number of requests that the format cannot represent, by kind.
+    left_out_counts: BTreeMap<&'static str, u64>,
     last_completed_ns: u64,
     has_header: bool,
     own_encoder: own::TraceEncoder,
@@ -69,7 +69,7 @@ impl<W: Write> TraceWriter<W> {
             }),
             form,
             devices: Vec::new(),
-            left_out_count: 0,
+            left_out_counts: BTreeMap::new(),
             last_completed_ns: 0,
             has_header: false,
             own_encoder: own::TraceEncoder::default(),
@@ -79,7 +79,13 @@ impl<W: Write> TraceWriter<W> {
 
     /// Returns the number of requests that were left out because the format cannot represent them.
     pub fn left_out_count(&self) -> u64 {
-        self.left_out_count
+        self.left_out_counts.values().sum()
+    }
+
+    /// Returns the number of requests that were left out, by their kind in the plural, such as
+    /// `flushes`.
+    pub fn left_out_counts(&self) -> &BTreeMap<&'static str, u64> {
+        &self.left_out_counts
     }
 
     /// Sets the device names, as in the trace that is converted. Devices that have a name already
@@ -201,10 +207,24 @@ impl<W: Write> TraceWriter<W> {
                     .map_or(String::new(), |ns| ns.to_string())
             ),
             _ => {
-                self.left_out_count += 1;
+                self.count_left_out(record);
                 Ok(())
             }
         }
+    }
+
+    fn count_left_out(&mut self, record: &TraceRecord) {
+        let is_whole = |bytes: u64| bytes.is_multiple_of(512);
+        let kind = match record.operation {
+            TracedOperation::Flush => "flushes",
+            TracedOperation::Discard => "discards",
+            TracedOperation::WriteZeroes => "writes of zeroes",
+            _ if !(is_whole(record.offset_bytes) && is_whole(record.length_bytes)) => {
+                "requests of partial sectors"
+            }
+            _ => "requests without a completion",
+        };
+        *self.left_out_counts.entry(kind).or_default() += 1;
     }
 
     fn write_header(&mut self, record: &TraceRecord) -> io::Result<()> {
@@ -277,7 +297,7 @@ impl<W: Write> TraceWriter<W> {
                 )
             }
             _ => {
-                self.left_out_count += 1;
+                self.count_left_out(record);
                 Ok(())
             }
         }

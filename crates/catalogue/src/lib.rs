@@ -56,6 +56,7 @@ pub use diskperf_timeline::Setting;
 pub use expected::{
     DataSheetExpectation, DataSheetExpectations, DiskFigure, Figure, FlashFigure, UnknownFigure,
 };
+pub use names::{find_similar_names, format_choices, format_list};
 pub use parameter::{CalibrationMethod, Parameter, ValueOrigin};
 pub use published::{PrintedCallSize, PublishedCell, PublishedValues};
 pub use reader::Reader;

@@ -2,10 +2,7 @@
 
 /// Returns at most three known names that are similar to a given one. Names that start with the
 /// given text come first, the others by edit distance.
-pub(crate) fn find_similar_names<'a>(
-    name: &str,
-    known: impl Iterator<Item = &'a str>,
-) -> Vec<&'a str> {
+pub fn find_similar_names<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     // Long garbage is near nothing, and the distance costs length times length.
     let name: String = name.chars().take(80).collect::<String>().to_lowercase();
     let limit = (name.chars().count() / 3).max(2);
@@ -97,13 +94,13 @@ fn have_common_word(one: &str, other: &str) -> bool {
 }
 
 /// Formats suggestions as: did you mean `a` or `b`?
-pub(crate) fn format_choices<'a>(names: impl Iterator<Item = &'a str>) -> String {
+pub fn format_choices<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
     format!("did you mean {}?", names.join(" or "))
 }
 
 /// Formats names as a list: `a`, `b`, `c`
-pub(crate) fn format_list<'a>(names: impl Iterator<Item = &'a str>) -> String {
+pub fn format_list<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
     if names.is_empty() {
         "none".to_string()

@@ -5,7 +5,8 @@ use diskperf_device::{DeviceSpecification, Drive, Operation, Unit};
 use diskperf_sim::{RandomStreams, Time};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let specification = DeviceSpecification::from_catalogue(&Catalogue::embedded(), "nvme-tlc-plp")?;
+    let specification =
+        DeviceSpecification::from_catalogue(&Catalogue::embedded(), "nvme-tlc-plp")?;
     let specification = specification.written_at_random();
     let streams = RandomStreams::new(1);
     let mut drive = Drive::new(specification.build(&streams, Unit::default()));

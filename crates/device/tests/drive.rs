@@ -142,15 +142,16 @@ fn running_to_a_moment_that_is_past_changes_nothing() {
 
 #[test]
 fn a_bare_mechanism_is_no_drive() {
-    let error =
-        DeviceSpecification::from_catalogue(&Catalogue::embedded(), "eagle").expect_err("a disk of 1981");
+    let error = DeviceSpecification::from_catalogue(&Catalogue::embedded(), "eagle")
+        .expect_err("a disk of 1981");
     assert!(
         error
             .to_string()
             .contains("a disk mechanism needs a controller"),
         "{error}"
     );
-    let error = DeviceSpecification::from_catalogue(&Catalogue::embedded(), "nothing").expect_err("no name");
+    let error = DeviceSpecification::from_catalogue(&Catalogue::embedded(), "nothing")
+        .expect_err("no name");
     assert!(error.to_string().contains("nothing"), "{error}");
 }
 

@@ -132,17 +132,32 @@ pub struct Errors {
 }
 
 impl Errors {
-    /// Returns an error if the list of problems is not empty.
+    /// Returns an error if the list of problems is not empty. Problems of one text come in the order
+    /// of their locations.
     ///
     /// # Errors
     ///
     /// All of these problems, if there is at least one.
-    pub fn fail_if_any(problems: Vec<Problem>) -> Result<(), Errors> {
+    pub fn fail_if_any(mut problems: Vec<Problem>) -> Result<(), Errors> {
         if problems.is_empty() {
-            Ok(())
-        } else {
-            Err(Errors { problems })
+            return Ok(());
         }
+        let file = |problem: &Problem| problem.span.as_ref().map(|span| span.file().to_owned());
+        let mut files = Vec::new();
+        for problem in &problems {
+            let file = file(problem);
+            if !files.contains(&file) {
+                files.push(file);
+            }
+        }
+        problems.sort_by_cached_key(|problem| {
+            let span = problem.span.as_ref();
+            (
+                files.iter().position(|one| *one == file(problem)),
+                span.map(|span| (span.line_number(), span.column())),
+            )
+        });
+        Err(Errors { problems })
     }
 
     /// Problems in the order of the text; at least one.

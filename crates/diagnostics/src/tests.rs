@@ -53,6 +53,14 @@ fn all_problems_are_shown_and_on_one_line_without_locations() {
     ];
     let errors = Errors::fail_if_any(problems).expect_err("there are two");
     assert_eq!(errors.brief(), "no number: a name; nothing else");
+    let at = |span| Problem::error("wrong").at(&SourceSpan::new(&text, span), "here");
+    let unsorted = vec![Problem::error("first"), at(4..5), at(0..1)];
+    let sorted = Errors::fail_if_any(unsorted).expect_err("there are three");
+    let columns = sorted.problems().iter();
+    let columns: Vec<_> = columns
+        .map(|one| one.span().map(SourceSpan::column))
+        .collect();
+    assert_eq!(columns, [None, Some(1), Some(5)]);
     assert_eq!(errors.problems()[0].span(), Some(&place));
     let rendered = errors.render(false);
     assert!(rendered.contains("error: no number") && rendered.contains("warning: nothing else"));

@@ -11,7 +11,9 @@ mod signals;
 mod spared;
 
 use arguments::{Arguments, Command, with_escaped_variants};
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches};
+use diskperf_catalogue::find_similar_names;
 use diskperf_laboratory::{LaboratoryError, explain_open_file_limit, require_clocks, runs};
 use spared::NamedFiles;
 use std::ffi::OsString;
@@ -50,7 +52,7 @@ pub fn run(words: &[OsString]) -> u8 {
         Ok(code) => code,
         Err(error) => {
             let error = explain_open_file_limit(error);
-            output::print_message(&error.to_string());
+            output::print_message(&error_text(&error));
             match error.exit_code() {
                 1 if failures_are_2 => 2,
                 code => code,
@@ -59,14 +61,57 @@ pub fn run(words: &[OsString]) -> u8 {
     }
 }
 
+/// Formats an error. The text of several problems of a file separates them by empty lines, and each
+/// of them begins with the name of the program.
+fn error_text(error: &LaboratoryError) -> String {
+    let severities = ["error: ", "warning: "];
+    severities.iter().fold(error.to_string(), |text, severity| {
+        text.replace(
+            &format!("\n\n{severity}"),
+            &format!("\n\ndiskperf: {severity}"),
+        )
+    })
+}
+
 /// Parses a command line and collects the paths in it.
 fn parse_arguments(words: &[OsString]) -> Result<(Arguments, NamedFiles), clap::Error> {
     let mut definition = command();
-    let mut matches = definition.try_get_matches_from_mut(with_escaped_variants(words))?;
+    let matches = definition.try_get_matches_from_mut(with_escaped_variants(words));
+    let mut matches = matches.map_err(|error| suggest_subcommand(error, &definition, words))?;
     let named = NamedFiles::from_matches(&definition, &matches);
     let arguments = Arguments::from_arg_matches_mut(&mut matches);
     let arguments = arguments.map_err(|error| error.format(&mut definition))?;
     Ok((arguments, named))
+}
+
+/// Adds the subcommands with a similar name to an error about an unknown one, such as `run` for
+/// `rnu`. The names that clap suggests stay first.
+fn suggest_subcommand(
+    mut error: clap::Error,
+    definition: &clap::Command,
+    words: &[OsString],
+) -> clap::Error {
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else {
+        return error;
+    };
+    if error.get(ContextKind::SuggestedSubcommand).is_some() {
+        return error;
+    }
+    // The commands with subcommands come before the unknown word.
+    let mut command = definition;
+    for word in words.iter().map(|word| word.to_string_lossy()) {
+        command = command.find_subcommand(&*word).unwrap_or(command);
+    }
+    let known = command.get_subcommands().map(clap::Command::get_name);
+    let similar = find_similar_names(typed, known).into_iter();
+    let similar: Vec<String> = similar.map(str::to_owned).collect();
+    if !similar.is_empty() {
+        error.insert(
+            ContextKind::SuggestedSubcommand,
+            ContextValue::Strings(similar),
+        );
+    }
+    error
 }
 
 fn execute(

@@ -225,8 +225,10 @@ impl Observer for RunDisplay {
                     far += &format!(" [{low:.2}, {high:.2}]");
                 }
                 let left = HumanDuration(left);
-                bar.progress_bar.set_style(bar_style("{prefix}"));
+                bar.progress_bar.set_style(bar_style("{prefix}: {msg}"));
                 bar.progress_bar.set_prefix(format!("{far}, {left:#} left"));
+                bar.last_rate.clear();
+                bar.print_message(&format!("measuring block {}", blocks + 1));
             }
             ObserverEvent::SettingTried(setting) => {
                 let what = format!("without --set {setting}");

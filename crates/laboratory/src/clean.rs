@@ -8,13 +8,13 @@
 //! to it. Its rows cannot cause the removal of anything that would not be found without them.
 
 use diskperf_models::LaboratoryError;
-use diskperf_store::{NotedWorkspace, Store};
+use diskperf_store::{NotedWorkspace, RunHeading, Store};
 use diskperf_system::host::device::BlockDevice;
 use diskperf_system::host::output_file::AbandonedOutput;
 use diskperf_system::host::workspace::{Workspace, find_orphaned_loops};
 pub use diskperf_system::host::write_answer;
 use diskperf_system::host::{block_events, is_root, mounts, queue_settings};
-use diskperf_timeline::TargetDescription;
+use diskperf_timeline::{RunState, TargetDescription};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::ErrorKind;
@@ -187,6 +187,7 @@ pub fn clean(
     put_settings_back(cleaning, &mut cleaned);
     if let Some(store) = store {
         forget_workspaces(&known, cleaning, store, &mut cleaned)?;
+        note_unfinished_runs(store, &mut cleaned)?;
     }
     Ok(cleaned)
 }
@@ -336,6 +337,33 @@ fn forget_workspaces(
                 .map_err(crate::store_path::store_error)?;
         }
     }
+    Ok(())
+}
+
+/// Maximum number of unfinished runs whose ids a note lists.
+const UNFINISHED_LISTED_MAX: usize = 5;
+
+/// Adds a note about the runs in the store that have no end, with the command that deletes them.
+fn note_unfinished_runs(store: &Store, cleaned: &mut CleanOutcome) -> Result<(), LaboratoryError> {
+    let runs = store.list_runs().map_err(crate::store_path::store_error)?;
+    let is_unfinished = |run: &RunHeading| run.state == RunState::Running;
+    let unfinished: Vec<String> = runs
+        .into_iter()
+        .filter(is_unfinished)
+        .map(|run| run.id)
+        .collect();
+    let names = match unfinished.len() {
+        0 => return Ok(()),
+        1..=UNFINISHED_LISTED_MAX => unfinished.join(" "),
+        _ => "RUN...".to_owned(),
+    };
+    let state = match unfinished.len() {
+        1 => "1 run of the store was killed, or still runs".to_owned(),
+        count => format!("{count} runs of the store were killed, or still run"),
+    };
+    cleaned.notes.push(format!(
+        "{state}: `diskperf list runs` shows more, and `diskperf delete --killed {names}` deletes them"
+    ));
     Ok(())
 }
 

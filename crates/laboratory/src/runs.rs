@@ -12,6 +12,7 @@ use crate::store_path;
 pub use crate::store_path::store_error as store_failed;
 use crate::store_path::store_error;
 use diskperf_analysis::comparison::RunHistory;
+use diskperf_catalogue::{find_similar_names, format_choices};
 use diskperf_models::LaboratoryError;
 use diskperf_store::{RunHeading, Store, StoreError, StoreErrorKind};
 use diskperf_system::host::output_file::OutputFile;
@@ -97,7 +98,9 @@ fn resolve_meaning(store: &Store, name: &str) -> Result<RunNameMeaning, Laborato
         let what = format!("the label of run {id}");
         meanings.push((RunNameMeaning::Run(id.clone()), what));
     }
+    let yields = !meanings.is_empty() && name.chars().count() < ID_PREFIX_LENGTH_MIN;
     match resolved {
+        _ if yields => {}
         Ok(id) if labelled.as_ref() != Some(&id) => {
             let what = format!("the beginning of run {id}");
             meanings.push((RunNameMeaning::Run(id), what));
@@ -110,7 +113,7 @@ fn resolve_meaning(store: &Store, name: &str) -> Result<RunNameMeaning, Laborato
             let what = format!("the beginning of runs {}", candidates.join(", "));
             meanings.push((RunNameMeaning::File, what));
         }
-        Err(error) if meanings.is_empty() => return Err(store_error(error)),
+        Err(error) if meanings.is_empty() => return Err(unknown_run(store, name, error)),
         Err(_) => {}
     }
     if meanings.len() > 1 {
@@ -122,6 +125,28 @@ fn resolve_meaning(store: &Store, name: &str) -> Result<RunNameMeaning, Laborato
     }
     let (meaning, _) = meanings.remove(0);
     Ok(meaning)
+}
+
+/// Returns the error for a name that no run has, with similar labels, or `last`.
+fn unknown_run(store: &Store, name: &str, error: StoreError) -> LaboratoryError {
+    let runs = store.list_runs().unwrap_or_default();
+    let labels = runs.iter().filter_map(|run| run.label.as_deref());
+    let is_last_known = runs.iter().any(|run| run.repetition_count > 0);
+    let known = labels.chain(is_last_known.then_some("last"));
+    match find_similar_names(name, known) {
+        near if near.is_empty() => store_error(error),
+        near => LaboratoryError::Store(format!("{error}; {}", format_choices(near.into_iter()))),
+    }
+}
+
+/// Minimum length of an id prefix that competes with a label, a file or a target of the same name.
+const ID_PREFIX_LENGTH_MIN: usize = 4;
+
+/// Reports whether a word can name a run only as an id prefix that is too short to compete with a
+/// path or a modelled system of the same name.
+pub fn is_short_id_prefix(store: Option<&Path>, word: &str) -> bool {
+    let is_label = |store: Store| !matches!(find_labelled(&store, word), Ok(None));
+    word.chars().count() < ID_PREFIX_LENGTH_MIN && !existing_store(store).is_some_and(is_label)
 }
 
 fn find_labelled(store: &Store, name: &str) -> Result<Option<String>, LaboratoryError> {

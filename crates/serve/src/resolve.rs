@@ -1,7 +1,9 @@
 //! The drive that a user names.
 
 use crate::ServeError;
-use diskperf_catalogue::{Catalogue, Component};
+use diskperf_catalogue::{
+    Catalogue, Component, ResolvedSystem, find_similar_names, format_choices, format_list,
+};
 use diskperf_device::DeviceSpecification;
 use diskperf_timeline::Setting;
 
@@ -14,21 +16,70 @@ const BARE: &str = "bare-";
 ///
 /// # Errors
 ///
-/// [`ServeError::Catalogue`] where the name, the entry or a setting is wrong, or where it names
-/// a whole computer.
+/// [`ServeError::Request`] where the name is unknown, or names a whole computer or a disk mechanism
+/// that needs a controller. [`ServeError::Catalogue`] where the entry or a setting is wrong.
 pub fn resolve_drive(
     catalogue: &Catalogue,
     name: &str,
     settings: &[Setting],
 ) -> Result<DeviceSpecification, ServeError> {
-    let (catalogue, name) = bare_system(catalogue, name);
-    let system = catalogue.resolve(&name, settings).map_err(refused)?;
+    let (catalogue, system_name) = bare_system(catalogue, name);
+    let is_known = || catalogue.system_names().contains(&system_name);
+    if !system_name.ends_with(".toml") && !is_known() {
+        return Err(unknown_drive(&catalogue, name));
+    }
+    let system = catalogue.resolve(&system_name, settings).map_err(refused)?;
     if system.has_component(Component::Kernel) {
         return Err(ServeError::Request(format!(
-            "`{name}` is a whole computer, and serve takes one drive: `diskperf list drives` shows what there is"
+            "`{name}` is a whole computer, and one drive is needed here: `diskperf list drives` shows what there is"
+        )));
+    }
+    if is_mechanism(&system) {
+        let drives = list_complete_drives(&catalogue);
+        return Err(ServeError::Request(format!(
+            "`{name}` is the drive of an old controller: it has no interface of its own and cannot be served; the kinds drive, flash and fixed can: {}",
+            format_list(drives.iter().map(String::as_str))
         )));
     }
     DeviceSpecification::from_rig(system).map_err(refused)
+}
+
+/// Reports whether the drive is a disk mechanism, which needs a controller.
+fn is_mechanism(system: &ResolvedSystem) -> bool {
+    let mut reader = system.reader(Component::Drive, Some(1));
+    let kind = reader.optional_text("kind", "disk, drive, flash or fixed");
+    kind.is_none_or(|kind| kind == "disk")
+}
+
+/// Returns the names of all drives with an interface of their own.
+fn list_complete_drives(catalogue: &Catalogue) -> Vec<String> {
+    let mut drives = catalogue.component_names(Component::Drive);
+    drives.retain(|drive| {
+        let (catalogue, name) = bare_system(catalogue, drive);
+        let system = catalogue.resolve(&name, &[]);
+        system.is_ok_and(|system| !is_mechanism(&system))
+    });
+    drives
+}
+
+/// Returns the error for a name that is neither a drive nor a system, with similar names of drives.
+fn unknown_drive(catalogue: &Catalogue, name: &str) -> ServeError {
+    let drives = list_complete_drives(catalogue);
+    let systems = catalogue.system_names();
+    let bare = systems.iter().filter(|system| system.starts_with(BARE));
+    // Variants are named after the system or after its drive.
+    let variants = bare.clone().map(|system| &system[BARE.len()..]);
+    let drive_names = drives.iter().map(String::as_str);
+    let known = drive_names.clone().chain(variants);
+    let similar = match name.starts_with(BARE) {
+        true => find_similar_names(name, bare.map(String::as_str)),
+        false => find_similar_names(name, known),
+    };
+    let remedy = match similar.is_empty() {
+        true => format!("there is {}", format_list(drive_names)),
+        false => format_choices(similar.into_iter()),
+    };
+    ServeError::Request(format!("the catalogue has no drive `{name}`; {remedy}"))
 }
 
 fn refused(errors: diskperf_catalogue::Errors) -> ServeError {
@@ -83,10 +134,24 @@ mod tests {
     #[test]
     fn what_is_no_drive_is_refused_by_name() {
         let catalogue = Catalogue::embedded();
-        for name in ["vax780-sc780-eagle", "eagle", "sas-10", "./absent.toml"] {
+        let kinds = "the kinds drive, flash and fixed can: `fixed`, `nvme-lowlatency`";
+        for (name, expected) in [
+            ("vax780-sc780-eagle", "is a whole computer"),
+            ("eagle", "is the drive of an old controller"),
+            ("ra81", kinds),
+            ("sas10k", "no drive `sas10k`; did you mean `sas-10k`?"),
+            ("SAS-10K", "did you mean `sas-10k`?"),
+            ("bare-sas10k", "did you mean `bare-sas-10k`?"),
+            ("nvme-tlc:hmb46", "did you mean `nvme-tlc:hmb64`?"),
+            ("zzzz", "there is `fixed`, `nvme-lowlatency`"),
+            ("./absent.toml", "absent.toml"),
+        ] {
             let error = resolve_drive(&catalogue, name, &[]).expect_err(name);
+            let error = error.to_string();
             let base = name.trim_start_matches("./");
-            assert!(error.to_string().contains(base), "{name}: {error}");
+            assert!(error.contains(base), "{name}: {error}");
+            assert!(error.contains(expected), "{name}: {error}");
+            assert!(!error.contains("vax750"), "{name}: {error}");
         }
     }
 }

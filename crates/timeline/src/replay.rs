@@ -64,6 +64,10 @@ pub struct TraceReading {
     /// The first bound is inclusive, the second exclusive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_ns: Option<(u64, u64)>,
+    /// Number of the only part whose requests are kept, from 1, for a trace that has parts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "part")]
+    pub part_index: Option<u32>,
     /// Name of the only device whose requests are kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(rename = "device")]

@@ -20,7 +20,7 @@ pub struct SizeError {
 }
 
 /// Parses a size in bytes: `4096`, `8K`, `8KiB` (powers of 1024, as `K` in `dd`), `8KB` (powers of
-/// 1000). Case does not matter.
+/// 1000). Case does not matter. Single underscores may stand between digits, as in TOML.
 ///
 /// # Errors
 ///
@@ -31,7 +31,7 @@ pub fn parse_size(text: &str) -> Result<u64, SizeError> {
     };
     let trimmed = text.trim();
     let digits = trimmed
-        .find(|c: char| !c.is_ascii_digit())
+        .find(|c: char| !c.is_ascii_digit() && c != '_')
         .unwrap_or(trimmed.len());
     let (number, suffix) = trimmed.split_at(digits);
     let (base, power) = match suffix.trim().to_ascii_lowercase().as_str() {
@@ -46,8 +46,18 @@ pub fn parse_size(text: &str) -> Result<u64, SizeError> {
         "tb" => (1000, 4),
         _ => return Err(error()),
     };
-    let number: u64 = number.parse().map_err(|_| error())?;
+    let number = parse_count(number).ok_or_else(error)?;
     number.checked_mul(u64::pow(base, power)).ok_or_else(error)
+}
+
+/// Parses a whole number. Single underscores may stand between its digits, as in TOML. `None` for
+/// anything else.
+pub fn parse_count(text: &str) -> Option<u64> {
+    let is_digits = |group: &str| !group.is_empty() && group.bytes().all(|b| b.is_ascii_digit());
+    match text.split('_').all(is_digits) {
+        true => text.replace('_', "").parse().ok(),
+        false => None,
+    }
 }
 
 /// Formats a size in the notation of [`parse_size`], with the binary unit that keeps the number
@@ -134,10 +144,25 @@ mod tests {
             ("1G", GIB),
             ("1T", 1 << 40),
             ("1TiB", 1 << 40),
+            ("64_000_000", 64_000_000),
+            ("4_096K", 4_096 << 10),
         ] {
             assert_eq!(parse_size(text), Ok(bytes), "{text}");
         }
-        for text in ["", "M", "8X", "-8", "8.5M", "99999999999G", "8iB", "8KBi"] {
+        for text in [
+            "",
+            "M",
+            "8X",
+            "-8",
+            "8.5M",
+            "99999999999G",
+            "8iB",
+            "8KBi",
+            "_8",
+            "8_",
+            "8__0",
+            "_",
+        ] {
             assert!(parse_size(text).is_err(), "{text}");
         }
     }

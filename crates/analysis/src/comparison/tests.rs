@@ -477,3 +477,40 @@ fn only_significant_slow_downs_count_as_the_worst() {
     assert_eq!(compare(&[base]).result_pairs, []);
     assert_eq!(compare(&[]), Comparison::default());
 }
+
+#[test]
+fn a_title_claims_no_value_that_differs_between_the_sides() {
+    for (base, other, expected) in [
+        ("read_8192", "read_8192", "read_8192"),
+        (
+            "4 KiB random read, QD1",
+            "4 KiB random read, QD8",
+            "4 KiB random read, QD1 | QD8",
+        ),
+        (
+            "4 KiB random read, QD1, 9/s",
+            "64 KiB random read, QD8, 9/s",
+            "4 | 64 KiB random read, QD1 | QD8, 9/s",
+        ),
+        ("a b=1", "a", "a b=1 | a"),
+    ] {
+        assert_eq!(super::join_titles(base, other), expected);
+    }
+}
+
+#[test]
+fn a_depth_of_the_program_is_shown_as_the_depth_that_it_used() {
+    for (rate, shown) in [("0", "1"), ("500", "unlimited")] {
+        let side = |depth: &str| {
+            let mut result = build_result("random", 0, Vec::new());
+            result.distinguishing = vec!["depth".to_owned()];
+            let parameters = [("depth", depth), ("rate_iops", rate)];
+            let parameters = parameters.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            result.parameters = parameters.into();
+            result
+        };
+        let warnings = warnings::warn_of_result_pair(&side("0"), &side("2"));
+        let expected = format!("values of depth differ: {shown}, 2");
+        assert!(warnings.contains(&expected), "{warnings:?}");
+    }
+}

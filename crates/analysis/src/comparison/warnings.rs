@@ -164,7 +164,7 @@ pub(super) fn warn_of_result_pair(base: &ProgramResult, other: &ProgramResult) -
         texts.extend(describe_if_different(what, &of(base), &of(other)));
     }
     for name in differing_parameters(base, other) {
-        let value = |one: &ProgramResult| one.parameters.get(name).cloned().unwrap_or_default();
+        let value = |one: &ProgramResult| describe_parameter(one, name);
         texts.extend(describe_if_different(
             &format!("values of {name}"),
             &value(base),
@@ -173,6 +173,17 @@ pub(super) fn warn_of_result_pair(base: &ProgramResult, other: &ProgramResult) -
     }
     texts.extend(describe_disturbed_blocks(base, other));
     texts
+}
+
+/// Describes the value of a parameter that the program used. A depth of 0 stands for the program's
+/// own: one request in closed loop, any number in open loop.
+fn describe_parameter(result: &ProgramResult, name: &str) -> String {
+    let value = |name: &str| result.parameters.get(name).map_or("", String::as_str);
+    match (name, value(name), value("rate_iops")) {
+        ("depth", "0", "" | "0") => "1".to_owned(),
+        ("depth", "0", _) => "unlimited".to_owned(),
+        (_, value, _) => value.to_owned(),
+    }
 }
 
 fn has_interleaved_blocks(result: &ProgramResult) -> bool {

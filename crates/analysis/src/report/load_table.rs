@@ -146,11 +146,7 @@ fn build_row_lines(row: &ResultRow, key: String, indent: &str) -> Vec<LoadTableL
         relative_half_width: format_relative_half_width(load.iops_interval, load.iops),
         mb_per_s: format_mb_per_s(load.mb_per_s),
         durable_rate: format_durable_rate(row),
-        cpu: load
-            .cpu_us_per_io
-            // A drive without a computer takes no processor.
-            .filter(|us| *us > 0.0)
-            .map_or_else(String::new, figures::format_us),
+        cpu: shown_cpu_us(load).map_or_else(String::new, figures::format_us),
         ..build_response_line(load.response.as_ref())
     }];
     if load.operation_summaries.len() > 1 {
@@ -251,6 +247,12 @@ fn build_grid(lines: &[LoadTableLine]) -> Grid {
     }
 }
 
+/// Returns the processor time per request, in microseconds; `None` where the table leaves it out,
+/// as for a modelled drive without a computer.
+fn shown_cpu_us(load: &LoadSummary) -> Option<f64> {
+    load.cpu_us_per_io.filter(|us| *us > 0.0)
+}
+
 /// Describes the columns of the table of programs with several requests in flight; empty without
 /// such a program.
 pub(super) fn list_legend<'a>(
@@ -260,9 +262,11 @@ pub(super) fn list_legend<'a>(
     if loads().next().is_none() {
         return Vec::new();
     }
-    let mut lines = vec![
-        "IOPS, MB/s (10^6 bytes) until the last request was complete; p50 ... max: from a request's start until its completion was taken; CPU/IO: processor time per request".to_owned(),
-    ];
+    let mut columns = "IOPS, MB/s (10^6 bytes) until the last request was complete; p50 ... max: from a request's start until its completion was taken".to_owned();
+    if loads().any(|load| shown_cpu_us(load).is_some()) {
+        columns += "; CPU/IO: processor time per request";
+    }
+    let mut lines = vec![columns];
     if loads().any(|load| {
         load.operation_summaries
             .iter()
@@ -292,12 +296,14 @@ pub(super) fn list_legend<'a>(
     }
     let mut engines: Vec<Engine> = Vec::new();
     for engine in loads().flat_map(|load| &load.engines) {
-        if !engines.contains(engine) {
+        if *engine != Engine::Model && !engines.contains(engine) {
             engines.push(*engine);
         }
     }
     let names: Vec<&str> = engines.into_iter().map(engine_label).collect();
-    lines.push(format!("requests by {}", names.join(", ")));
+    if !names.is_empty() {
+        lines.push(format!("load generator: {}", names.join(", ")));
+    }
     lines
 }
 

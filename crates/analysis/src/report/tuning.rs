@@ -35,7 +35,7 @@ pub(super) fn build_blocks(tuned: &TuningResult) -> Vec<DocumentBlock> {
     blocks.extend(surface::build_blocks(tuned, best));
     let steps = tuned.list_steps(best);
     if !steps.is_empty() {
-        let label = tuned.standing_of_best(best).label();
+        let label = tuned.label_of_best(best);
         blocks.push(DocumentBlock::Section(format!(
             "One step from the {label}:"
         )));
@@ -102,11 +102,14 @@ fn build_answer_grid(tuned: &TuningResult, best: &GridPoint) -> Grid {
         gain_over_seeds,
     };
     let standing = tuned.standing_of_best(best);
-    let mut rows = vec![row(
-        standing.label(),
-        best,
-        spread.map(|spread| &spread.best_values),
-    )];
+    let mut rows = Vec::new();
+    if standing != BestStanding::Unproven || tuned.is_leading(best) {
+        rows.push(row(
+            standing.label(),
+            best,
+            spread.map(|spread| &spread.best_values),
+        ));
+    }
     let safe = tuned
         .safe_point()
         .filter(|_| standing != BestStanding::Unproven);
@@ -181,6 +184,9 @@ fn describe_verdict(
     let mut verdict = Vec::new();
     let standing = tuned.standing_of_best(best);
     match (&tuned.samples, &tuned.seed_spread, standing) {
+        (Some(_), _, BestStanding::Unproven) if !tuned.is_leading(best) => {
+            verdict.push(KEEP_TODAY_ADVICE.to_owned());
+        }
         (Some(samples), ..) => verdict.push(match samples.compare_with_today(best) {
             Some(judged) => compare_with_today(judged, standing),
             None => "none of the tried settings is better than today's".to_owned(),

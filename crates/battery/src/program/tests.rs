@@ -56,13 +56,12 @@ fn every_parameter_of_bytes_takes_a_size() {
         let mut program = Program::from_name(name).unwrap();
         let of_bytes = |parameter: &Parameter| parameter.parameter_name.ends_with("_bytes");
         for parameter in program.list_parameters().into_iter().filter(of_bytes) {
-            assert_eq!(
-                program.set_parameter(parameter.parameter_name, "1M"),
-                Ok(()),
-                "{name}"
-            );
-            let values = program.parameter_values();
-            assert_eq!(values[parameter.parameter_name], "1048576", "{name}");
+            for size in ["1M", "1_048_576"] {
+                let set = program.set_parameter(parameter.parameter_name, size);
+                assert_eq!(set, Ok(()), "{name}");
+                let values = program.parameter_values();
+                assert_eq!(values[parameter.parameter_name], "1048576", "{name}");
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `diskperf ab`: what A and B mean.
 
 use super::{ExperimentArguments, GateArguments, OutputFormat};
+use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, FromArgMatches, Parser};
 use diskperf_battery::{Medium, Program, Suite};
@@ -10,7 +11,7 @@ use diskperf_laboratory::ab::{
 use diskperf_laboratory::{Experiment, LaboratoryError, Setting, runs};
 use diskperf_models::model::load_catalogue;
 use diskperf_timeline::MeasuredWorld;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ use std::time::Duration;
 A and B come first, each as one word: a target, a stored run whose experiment is repeated, or a \
 quoted string of options of `run` and of settings, which are added to the options for both; an \
 empty word adds nothing:
+  diskperf ab program.depth=1 program.depth=8 random
   diskperf ab /mnt/old /mnt/new read_8192
   diskperf ab '' '--direct' seqread --on /mnt/data
   diskperf ab program.call_bytes=4K program.call_bytes=64K write_8192 --on . --before-b 'sync'"
@@ -225,9 +227,12 @@ fn resolve_variant(
     let systems = load_catalogue(common.catalogue_path.as_deref())?.system_names();
     let is_system = word.ends_with(".toml") || systems.iter().any(|known| known == system);
     let is_path = path.exists() && !word.ends_with(".toml");
+    let yields = runs::is_short_id_prefix(store, word);
     match (is_system, is_path, stored()) {
-        (true, false, Err(_)) => Ok(VariantMeaning::Target(path.to_owned())),
-        (false, true, Err(_)) => Ok(VariantMeaning::Target(Path::new(".").join(path))),
+        (true, false, run) if yields || run.is_err() => Ok(VariantMeaning::Target(path.to_owned())),
+        (false, true, run) if yields || run.is_err() => {
+            Ok(VariantMeaning::Target(Path::new(".").join(path)))
+        }
         (false, false, Ok(stored)) => Ok(stored),
         (false, false, Err(error)) => Err(unknown_variant(name, word, &error)),
         _ => Err(LaboratoryError::Request(format!(
@@ -330,7 +335,12 @@ impl TypedOptions {
             ExperimentArguments::augment_args(clap::Command::new("").no_binary_name(true));
         let matches = command.disable_help_flag(true).try_get_matches_from(words);
         let typed = matches.and_then(|matches| Self::from_arg_matches(&matches));
-        typed.map_err(|error| option_error(name, &error))
+        typed.map_err(|error| match words {
+            [option] if error.kind() == ErrorKind::InvalidValue => {
+                separated_value_error(name, option)
+            }
+            _ => option_error(name, &error),
+        })
     }
 
     /// Adds the options of one variant. They replace the common ones, except for options that
@@ -362,6 +372,14 @@ impl TypedOptions {
         }
         Ok(experiment)
     }
+}
+
+/// Returns the error for an option whose value is not in the same word.
+fn separated_value_error(name: &str, option: &OsStr) -> LaboratoryError {
+    let option = option.to_string_lossy();
+    LaboratoryError::Request(format!(
+        "{name}: `{option}` lacks its value: A and B are one word each, as in `diskperf ab program.depth=1 program.depth=8 random` or `diskperf ab '{option} X' '{option} Y' random`"
+    ))
 }
 
 /// Returns clap's message without its usage line.

@@ -55,6 +55,10 @@ pub(crate) struct ReplayArguments {
     /// Only requests issued in this time window from the start, as 10s..1m
     #[arg(long, value_name = "FROM..TO", value_parser = parse_window)]
     window: Option<(u64, u64)>,
+    /// Only requests of this part of the trace, such as a repetition of a run, by its number in the
+    /// table of parts of `diskperf trace`
+    #[arg(long, value_name = "N")]
+    part: Option<u32>,
     /// Only requests to this device, by its name in the trace
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
@@ -131,6 +135,7 @@ impl ReplayArguments {
                 time_unit: self.time_unit.clone(),
                 allows_partial: self.partial,
                 window_ns: self.window,
+                part_index: self.part,
                 device_name: self.device.clone(),
                 round_to_bytes: self.round_to_sectors,
             },

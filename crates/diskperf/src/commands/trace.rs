@@ -64,10 +64,14 @@ fn convert_trace(
     let done = convert(asked, (form, output), &far, &stop);
     drop(progress);
     let done = done?;
-    if done.omitted_count > 0 {
+    if !done.omitted_counts.is_empty() {
+        let kinds = done.omitted_counts.iter();
+        let kinds: Vec<String> = kinds
+            .map(|(kind, count)| format!("{kind} ({count})"))
+            .collect();
         print_message(&format!(
-            "left out: {} requests, which {form} cannot carry",
-            done.omitted_count
+            "left out, because {form} cannot carry them: {}",
+            kinds.join(", ")
         ));
     }
     print_message(&format!(

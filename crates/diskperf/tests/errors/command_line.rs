@@ -35,6 +35,8 @@ fn an_empty_file_has_nothing_to_read() {
 #[test]
 fn what_stands_in_the_place_of_something_else() {
     let user = User::new();
+    let line = "run random --on bare-fixed --size 64K --label before";
+    user.run(&words(line)).expect(0, &[]);
     let cases: &[Case] = &[
         (
             "compare vax780-sc780-eagle last",
@@ -44,6 +46,16 @@ fn what_stands_in_the_place_of_something_else() {
             "export vax780-sc780-eagle -o runs.json",
             &["has no run", "diskperf run --on vax780-sc780-eagle"],
         ),
+        (
+            "compare last lastt",
+            &["no run `lastt`", "did you mean `last`?"],
+        ),
+        (
+            "show befroe",
+            &["no run `befroe`", "did you mean `before`?"],
+        ),
+        ("rnu", &["'rnu'", "a similar subcommand exists: 'run'"]),
+        ("calculate dsik", &["a similar subcommand exists: 'disk'"]),
         (
             "tune vax780-sc780-eagle --over filesystem.rotdelay_ms=3-10",
             &["3-10 is not a range", "3..10"],

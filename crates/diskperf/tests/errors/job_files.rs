@@ -46,6 +46,28 @@ fn what_is_wrong_with_a_job_file_is_shown_at_its_place() {
     }
 }
 
+#[test]
+fn the_errors_of_a_job_file_are_in_the_order_of_its_lines() {
+    let user = User::new();
+    let job = "[a]\nsize=1m\niodepth=0\nrw=reed\nbs=4x\nbogus=1\n";
+    fs::write(user.file("job.fio"), job).unwrap();
+    let outcome = user.run(&words("run job.fio")).expect(2, &[]);
+    let titles = outcome
+        .stderr
+        .lines()
+        .filter(|line| line.contains("error: "));
+    assert!(
+        titles
+            .clone()
+            .all(|line| line.starts_with("diskperf: error: ")),
+        "{outcome:?}"
+    );
+    assert_eq!(titles.count(), 4, "{outcome:?}");
+    let places = outcome.stderr.split("job.fio:").skip(1);
+    let lines: Vec<&str> = places.map(|place| &place[..1]).collect();
+    assert_eq!(lines, ["3", "4", "5", "6"], "{outcome:?}");
+}
+
 /// What a modelled drive has not: bytes to begin at behind its end, and discards.
 #[test]
 fn a_modelled_drive_refuses_at_the_line_of_the_job() {

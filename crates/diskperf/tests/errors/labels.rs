@@ -98,3 +98,29 @@ fn a_name_of_two_things_is_said_to_be() {
     label(&user, &old, "other");
     user.run(&["show", "mine"]).expect(0, &[]).shows(&[&new]);
 }
+
+/// An id prefix of fewer than four characters yields to a label, a file and a target.
+#[test]
+fn a_short_id_prefix_hides_nothing() {
+    let user = User::new();
+    let (old, new) = (run(&user), run(&user));
+    let short = &new[..2];
+    if old.starts_with(short) {
+        return;
+    }
+    let shown = |is_shown: &str| user.run(&["show", short]).expect(0, &[]).shows(&[is_shown]);
+    shown(&new);
+    label(&user, &old, short);
+    shown(&old);
+    label(&user, &old, "other");
+    user.run(&["export", &old, "-o", "old.json"]).expect(0, &[]);
+    fs::rename(user.file("old.json"), user.file(short)).unwrap();
+    shown(&old);
+    fs::remove_file(user.file(short)).unwrap();
+    fs::create_dir(user.file(short)).unwrap();
+    let plan = format!("ab {short} {short} read_8192 --size 64K --dry-run");
+    user.run(&words(&plan)).expect(0, &[]);
+    label(&user, &old, short);
+    user.run(&words(&plan))
+        .expect(2, &["means more than one thing", "the id of the run"]);
+}

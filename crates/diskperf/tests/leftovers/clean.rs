@@ -91,10 +91,18 @@ fn a_rehearsal_changes_nothing() {
         user.run(&words(line)).expect(0, &[]).shows(&[&would]);
         assert_eq!(tree(&user.target()), before);
     }
+    let id = user.stored()[0].id.clone();
+    let delete = format!("delete --killed {id}");
+    let noted = format!(
+        "1 run of the store was killed, or still runs: `diskperf list runs` shows more, and `diskperf {delete}`"
+    );
     user.run(&["clean"])
-        .expect(0, &[])
+        .expect(0, &[&noted])
         .shows(&[&format!("removed {}", folder.display())]);
     user.assert_nothing_left("after the rehearsal");
+    user.run(&words(&delete)).expect(0, &[]);
+    let again = user.run(&["clean"]).expect(0, &[]);
+    assert!(!again.stderr.contains("was killed"), "{again:?}");
     let again = user.run(&words("clean --dry-run")).expect(0, &[]);
     assert!(
         !again.stdout.contains(&*folder.to_string_lossy()),

@@ -44,8 +44,14 @@ fn a_recorded_run_has_every_request_of_its_timed_parts() {
     assert_eq!(found["notices"]["without_completion"], 0);
     let second = trace(&user, "a.dptrace --part 2");
     assert_eq!(second["summary"]["requests"], parts[1]["requests"]);
-    user.run(&words("trace a.dptrace --part 3"))
-        .expect(2, &["the parts 1 to 2"]);
+    let replay = "replay a.dptrace --on bare-sata-7200 --format json --part";
+    let replayed = user.run(&words(&format!("{replay} 2")));
+    let replayed = replayed.expect(0, &[]).json();
+    let replayed = &replayed["runs"][0]["results"][0]["replay"]["trace_requests"];
+    assert_eq!(*replayed, parts[1]["requests"]);
+    for line in ["trace a.dptrace --part 3", &format!("{replay} 3")] {
+        user.run(&words(line)).expect(2, &["the parts 1 to 2"]);
+    }
     user.run(&words("trace a.dptrace"))
         .expect(0, &[])
         .shows(&["repetition 2", "seed 1983"]);

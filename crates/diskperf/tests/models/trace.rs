@@ -100,6 +100,25 @@ fn a_trace_is_written_in_another_form_and_read_again() {
 }
 
 #[test]
+fn requests_that_a_form_cannot_carry_are_counted_by_kind() {
+    let user = User::new();
+    let lines = "time_ns,op,offset,length,response_ns,device\n0,W,0,4096,9,d\n10,F,0,0,9,d\n20,F,0,0,9,d\n30,D,0,4096,9,d\n40,Z,0,4096,9,d\n50,R,7,100,9,d\n";
+    std::fs::write(user.file("kinds.csv"), lines).expect("a trace");
+    for (form, left_out) in [
+        ("msr", "discards (1), flushes (2), writes of zeroes (1)"),
+        (
+            "disksim",
+            "discards (1), flushes (2), requests of partial sectors (1), writes of zeroes (1)",
+        ),
+        ("fio-iolog-3", "writes of zeroes (1)"),
+    ] {
+        let line = format!("trace kinds.csv --convert {form} -o {form}.out");
+        let said = format!("left out, because {form} cannot carry them: {left_out}");
+        user.run(&words(&line)).expect(0, &[&said]);
+    }
+}
+
+#[test]
 fn a_part_without_requests_is_no_table() {
     let user = User::new();
     std::fs::write(user.file("web.csv"), msr(3)).expect("a trace");

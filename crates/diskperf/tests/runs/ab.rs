@@ -404,6 +404,10 @@ fn mistakes_are_told_with_what_to_write() {
             "program 1 is write_4096 in A and write_8192 in B",
         ),
         ("ab ./target ./nowhere write_8192", "B: "),
+        (
+            "ab --set program.depth=1 --set program.depth=8 random",
+            "A: `--set` lacks its value: A and B are one word each, as in `diskperf ab program.depth=1 program.depth=8 random`",
+        ),
         ("ab ./target ./target --budget 3", "write 90s, 3m or 1h"),
         ("ab ./target ./target --budget 0s", "no time above 0"),
         (

@@ -214,8 +214,8 @@ fn what_cannot_be_served_is_refused_with_the_remedy() {
             "serve fixed --set drive.servce_ms=1",
             &["servce_ms", "service_ms"],
         ),
-        ("serve fixd", &["fixd"]),
-        ("serve eagle", &["cannot be used as a drive by itself"]),
+        ("serve fixd", &["no drive `fixd`; did you mean `fixed`?"]),
+        ("serve eagle", &["is the drive of an old controller"]),
         (
             "serve vax780-sc780-eagle",
             &["whole computer", "diskperf list drives"],

@@ -6,6 +6,7 @@ use diskperf_blocktrace::transform::AddressScaling;
 use diskperf_blocktrace::{FIXED_BYTES_MAX, Form, REQUEST_BYTES_MAX, TraceWriter};
 use diskperf_models::LaboratoryError;
 use diskperf_timeline::units::format_size;
+use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -16,8 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct ConversionOutcome {
     /// Number of requests that were written in the other format.
     pub written_count: u64,
-    /// Number of requests that the format cannot represent.
-    pub omitted_count: u64,
+    /// Number of requests that the format cannot represent, by their kind in the plural.
+    pub omitted_counts: BTreeMap<&'static str, u64>,
 }
 
 /// Writes a trace in another format.
@@ -80,11 +81,12 @@ impl TraceConversion<'_> {
             writer.write(record).map_err(failed)
         })?;
         opened.check_requests(self.request)?;
+        let omitted_counts = writer.left_out_counts().clone();
         let left_out = writer.left_out_count();
         writer.finish().map_err(failed)?;
         Ok(ConversionOutcome {
             written_count: written - left_out,
-            omitted_count: left_out,
+            omitted_counts,
         })
     }
 

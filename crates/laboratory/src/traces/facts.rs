@@ -96,6 +96,7 @@ pub(super) fn build_request(replay: &TraceReplay) -> Result<TraceRequest, Labora
         time_unit,
         allows_partial: partial,
         window_ns,
+        part_index,
         device_name: device,
         round_to_bytes: _,
     } = &replay.trace_reading;
@@ -108,7 +109,7 @@ pub(super) fn build_request(replay: &TraceReplay) -> Result<TraceRequest, Labora
             is_partial_allowed: *partial,
         },
         window_ns: *window_ns,
-        part_index: None,
+        part_index: part_index.map(|part| part as usize),
         device_name: device.clone(),
         scale_to_bytes: None,
     })
@@ -319,10 +320,12 @@ impl FactsBuilder {
         let files = files.collect::<Vec<_>>().join(", ");
         let refused = |what: String| Err(LaboratoryError::Request(format!("{files}: {what}")));
         if self.devices.is_empty() {
-            return refused(match (asked.window_ns, &asked.device_name) {
-                (None, None) => "the trace has no request".to_owned(),
-                _ => "this part of the trace has no request".to_owned(),
-            });
+            return refused(
+                match (asked.window_ns, asked.part_index, &asked.device_name) {
+                    (None, None, None) => "the trace has no request".to_owned(),
+                    _ => "this part of the trace has no request".to_owned(),
+                },
+            );
         }
         let of = |operation| self.kinds[operation_index(operation)].bytes;
         let has_bytes = [

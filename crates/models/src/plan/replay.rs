@@ -231,6 +231,7 @@ fn list_options(replay: &TraceReplay, held: &TraceFacts) -> BTreeMap<String, Str
             reading.round_to_bytes.map(|bytes| bytes.to_string()),
         ),
         ("window_ns", window),
+        ("part", reading.part_index.map(|part| part.to_string())),
         ("device", reading.device_name.clone()),
         ("scale_addresses", scaled),
     ];

@@ -48,7 +48,7 @@ fn a_run_of_today() {
       until its completion was taken; CPU/IO: processor time per request
     p50, p99: the median of the repetitions that count, each with its own; p99.9, max: of all their
       requests together
-    requests by io_uring
+    load generator: io_uring
     95 %: interval by Student t on logarithms, wide because the repetitions are few
     ");
 }
@@ -97,7 +97,7 @@ fn a_model_stands_below_the_drive() {
       until its completion was taken; CPU/IO: processor time per request
     p50, p99: the median of the repetitions that count, each with its own; p99.9, max: of all their
       requests together
-    requests by io_uring
+    load generator: io_uring
     95 %: interval by Student t on logarithms, wide because the repetitions are few
     no interval: a modelled figure is exact for its requests; another --seed draws others
     ");
@@ -137,7 +137,7 @@ fn a_model_stands_below_the_drive() {
 
     - IOPS, MB/s (10^6 bytes) until the last request was complete; p50 ... max: from a request's start until its completion was taken; CPU/IO: processor time per request
     - p50, p99: the median of the repetitions that count, each with its own; p99.9, max: of all their requests together
-    - requests by io\_uring
+    - load generator: io\_uring
     - 95 %: interval by Student t on logarithms, wide because the repetitions are few
     - no interval: a modelled figure is exact for its requests; another --seed draws others
     ");
@@ -160,7 +160,7 @@ fn an_open_loop_says_how_late_it_was() {
     p50, p99: the median of the repetitions that count, each with its own; p99.9, max: of all their
       requests together
     in open loop, a response counts from the intended issue of its request
-    requests by io_uring
+    load generator: io_uring
     95 %: interval by Student t on logarithms, wide because the repetitions are few
 
     4 KiB random read, QD1, 2000/s: requests were issued 300 ns late at p99, 48.0 µs at most; 6 had
@@ -267,7 +267,7 @@ fn details_split_the_response_and_show_the_course() {
       until its completion was taken; CPU/IO: processor time per request
     p50, p99: the median of the repetitions that count, each with its own; p99.9, max: of all their
       requests together
-    requests by io_uring
+    load generator: io_uring
     95 %: interval by Student t on logarithms, wide because the repetitions are few
 
     Response of a request; submit: of that, in the call that submitted

@@ -104,7 +104,7 @@ fn operations_on_names_have_rates_of_their_own_time() {
     assert_eq!(found["latency"]["create"]["response"]["count"], 1000);
     let text = render_runs(&[run], ReportFormat::Table, 200);
     assert!(
-        text.contains("requests by one system call after the other"),
+        text.contains("load generator: one system call after the other"),
         "{text}"
     );
     for name in ["create", "unlink", "sync"] {

@@ -204,7 +204,7 @@ fn build_grid(tuned: &TuningResult, best: &GridPoint, cliffs: &[&ParameterCliff]
 fn describe_edge(tuned: &TuningResult, best: &GridPoint, cliff: &ParameterCliff) -> &'static str {
     match (cliff.top_point == *best, tuned.is_today(&cliff.top_point)) {
         (true, true) => "best, today",
-        (true, false) => tuned.standing_of_best(best).label(),
+        (true, false) => tuned.label_of_best(best),
         (false, true) => "today",
         (false, false) => "",
     }

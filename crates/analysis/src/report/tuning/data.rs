@@ -155,13 +155,14 @@ fn compare_with_today(tuned: &TuningResult, places: &GridPoint) -> Option<TodayC
     })
 }
 
-/// Divides the point with the best figure into a confirmed best and an unconfirmed candidate.
+/// Divides the point with the best figure into a confirmed best and an unconfirmed
+/// candidate. A point that neither is better nor leads is neither.
 fn none_if_today<'t>(
     tuned: &TuningResult,
     best: Option<&'t GridPoint>,
 ) -> (Option<&'t GridPoint>, Option<&'t GridPoint>) {
     match best.map(|best| tuned.standing_of_best(best)) {
-        Some(BestStanding::Unproven) => (None, best),
+        Some(BestStanding::Unproven) => (None, best.filter(|best| tuned.is_leading(best))),
         Some(BestStanding::Better | BestStanding::AsGoodAsToday) | None => (best, None),
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn build_blocks(tuned: &TuningResult, best: &GridPoint) -> Vec<Docume
         keys => {
             let mut blocks = vec![DocumentBlock::Section(format!(
                 "The lines through the {}, {}:",
-                tuned.standing_of_best(best).label(),
+                tuned.label_of_best(best),
                 tuned.describe_settings(best)
             ))];
             blocks.extend((0..keys).flat_map(|key| build_parameter_lines(tuned, best, key)));
@@ -47,7 +47,7 @@ fn build_parameter_lines(tuned: &TuningResult, best: &GridPoint, key: usize) -> 
         places
     };
     let of = &tuned.parameters[key];
-    let label = tuned.standing_of_best(best).label();
+    let label = tuned.label_of_best(best);
     let tried = (0..of.values.len()).filter(|place| tuned.points.contains_key(&at(*place)));
     let mut tried: Vec<usize> = tried.collect();
     let all_tried = tried.len();
@@ -306,7 +306,7 @@ impl HeatMap<'_> {
             self.tuned.goal.quantity(),
             format_figure(self.value_min),
             format_figure(self.value_max),
-            self.tuned.standing_of_best(self.best).label(),
+            self.tuned.label_of_best(self.best),
             match self.tuned.points.len() < all {
                 true => ", · not tried",
                 false => "",

@@ -189,12 +189,14 @@ fn an_unproven_point_is_not_the_best() {
         };
         (0..40).map(visit).collect()
     };
-    let noisy = |round: u32| match round % 2 {
-        0 => 70.0,
-        _ => 120.0,
+    let noisy = |low: f64| {
+        move |round: u32| match round / 2 % 2 {
+            0 => low,
+            _ => 120.0,
+        }
     };
-    for (speed, is_better) in [(&noisy as &dyn Fn(u32) -> f64, false), (&|_| 120.0, true)] {
-        let mut found = tuned(1, &[100.0, 103.0]);
+    let measured = |figures: &[f64], speed: &dyn Fn(u32) -> f64| {
+        let mut found = tuned(1, figures);
         found.parameters[1].today_value_index = None;
         found.samples = Some(VisitSamples {
             today_visits: visits(&|_| 100.0, 0),
@@ -203,7 +205,23 @@ fn an_unproven_point_is_not_the_best() {
                 (vec![0, 1], visits(speed, 1)),
             ]),
         });
-        judge(&found, is_better);
+        found
+    };
+    judge(&measured(&[100.0, 103.0], &noisy(90.0)), false);
+    judge(&measured(&[100.0, 103.0], &|_| 120.0), true);
+    // A loss, and a gain in other rounds than those of a point with a better figure, are no
+    // candidates.
+    for (figures, low) in [([100.0, 103.0], 60.0), ([110.0, 103.0], 90.0)] {
+        let found = measured(&figures, &noisy(low));
+        let text = shown(&found);
+        assert!(text.contains(keep), "{text}");
+        assert!(!text.contains("candidate"), "{text}");
+        let json = report(&found, ReportFormat::Json, 0);
+        let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        assert!(
+            json["best"].is_null() && json["candidate"].is_null(),
+            "{json}"
+        );
     }
 }
 
