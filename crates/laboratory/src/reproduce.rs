@@ -24,7 +24,7 @@ mod statements;
 mod zachariassen;
 
 use crate::crew::{ThreadCrew, available_threads};
-use diskperf_analysis::accuracy::AccuracyCard;
+use diskperf_analysis::accuracy::{AccuracyCard, CellQuantity};
 use diskperf_catalogue::{Catalogue, PublishedValues, Setting};
 use diskperf_machine::RunBudget;
 use diskperf_models::LaboratoryError;
@@ -112,6 +112,15 @@ pub fn reproduce_with(
         options,
         &ModelWorkshop::new(crew, options.budget),
     )
+}
+
+/// Description of a published cell for the accuracy card.
+struct CellDescription {
+    quantity: CellQuantity,
+    /// Value that the document prints. None if the cell only compares.
+    printed_value: Option<f64>,
+    /// Name of the test of the cell.
+    test: Option<String>,
 }
 
 /// Modelled rate and CPU share of a published cell.

@@ -2,7 +2,7 @@
 
 use super::asking::{CellValues, ModelQueries};
 use super::speck::SpeckResults;
-use super::{gaps, interleave, kirkendall, speck, statements, zachariassen};
+use super::{CellDescription, gaps, interleave, kirkendall, speck, statements, zachariassen};
 use diskperf_analysis::accuracy::{CellQuantity, PublishedStatement};
 use diskperf_catalogue::PublishedCell;
 use diskperf_models::LaboratoryError;
@@ -20,15 +20,6 @@ pub(super) enum ReproducedDocument {
 /// Content of a document on the accuracy card: modelled values of its cells, and statements of its
 /// text.
 type FilledDocument = (CellValues, Vec<PublishedStatement>);
-
-/// Description of a published cell for the accuracy card.
-pub(super) struct CellDescription {
-    pub(super) quantity: CellQuantity,
-    /// Value that the document prints. None if the cell only compares.
-    pub(super) printed_value: Option<f64>,
-    /// Name of the test of the cell.
-    pub(super) test: Option<String>,
-}
 
 impl ReproducedDocument {
     /// All documents, in the order of the accuracy card.

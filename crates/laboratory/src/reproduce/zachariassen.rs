@@ -5,8 +5,8 @@ mod statements;
 
 pub(super) use statements::check_statements;
 
+use super::CellDescription;
 use super::asking::{CellValues, ModelQueries};
-use super::document::CellDescription;
 use super::jobs::{ModelFigures, ModelJob};
 use diskperf_analysis::accuracy::CellQuantity;
 use diskperf_battery::Program;
