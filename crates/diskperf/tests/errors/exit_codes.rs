@@ -70,9 +70,13 @@ const MISTAKES: &[Mistake] = &[
             "tune vax780-sc780-egle --over filesystem.rotdelay_ms=2,4",
             "list parameters vax780-sc780-egle",
             "calculate format --on vax780-sc780-egle",
-            "serve vax780-sc780-egle --for 10ms",
             "show vax780-sc780-egle",
         ],
+    },
+    Mistake {
+        what: "a drive that there is not",
+        says: &["`sas10k`", "`sas-10k`"],
+        lines: &["serve sas10k --for 10ms"],
     },
     Mistake {
         what: "a setting that there is not",

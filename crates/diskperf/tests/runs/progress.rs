@@ -29,9 +29,9 @@ fn a_long_command_says_how_far_it_is() {
         ),
         (
             format!("explain vax780-sc780-eagle --suite ffs83 {many}"),
-            "a machine",
+            "model run",
         ),
-        ("reproduce kridle-mckusick-1983".to_owned(), "machines"),
+        ("reproduce kridle-mckusick-1983".to_owned(), "model runs so far"),
         ("show nvme-tlc --expected".to_owned(), "model runs so far"),
     ];
     let mut running: Vec<_> = all
