@@ -2,11 +2,11 @@
 //! their times.
 //!
 //! ```
-//! use diskperf_blocktrace::{ReadOptions, Reader};
+//! use diskperf_blocktrace::{ReadOptions, TraceReader};
 //!
 //! let text = "128166400000000000,web,0,Write,8192,4096,1500\n\
 //!             128166400000010000,web,0,Read,0,512,1500\n";
-//! let mut reader = Reader::open("web.csv", Box::new(text.as_bytes()), &ReadOptions::default())?;
+//! let mut reader = TraceReader::open("web.csv", Box::new(text.as_bytes()), &ReadOptions::default())?;
 //! let first = reader.next().expect("two requests")?;
 //! assert_eq!((first.offset_bytes, first.length_bytes), (8192, 4096));
 //! assert_eq!(first.completed_ns, Some(150_000));

@@ -42,7 +42,7 @@ pub struct Write {
 /// ```
 /// use diskperf_device::{Contents, Operation, RequestId, WriteCache};
 /// let mut contents = Contents::new(WriteCache::Volatile);
-/// let id = RequestId::first(0);
+/// let id = RequestId::first_of_slot(0);
 /// contents.submit(id, Operation::Write { fua: false }, 8..10, |_| "new");
 /// contents.complete(id);
 /// assert_eq!((contents.read(8), contents.durable(8)), (Some(&"new"), None));

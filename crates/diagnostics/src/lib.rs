@@ -2,12 +2,12 @@
 //! file). Each has its location, a label for the caret there, and advice on the remedy.
 //!
 //! ```
-//! use diskperf_diagnostics::{Place, Problem, Text};
+//! use diskperf_diagnostics::{Problem, SourceSpan, Text};
 //! use std::sync::Arc;
 //!
 //! let text = Arc::new(Text::new("disk.toml".to_owned(), "heads = 0\n".to_owned()));
-//! let problem = Problem::error("a disk has no heads").at(&Place::new(&text, 8..9), "at least 1");
-//! assert_eq!(problem.place().map(Place::to_string).as_deref(), Some("disk.toml:1:9"));
+//! let problem = Problem::error("a disk has no heads").at(&SourceSpan::new(&text, 8..9), "at least 1");
+//! assert_eq!(problem.span().map(SourceSpan::to_string).as_deref(), Some("disk.toml:1:9"));
 //! ```
 
 pub mod input;

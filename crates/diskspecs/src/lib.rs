@@ -1,7 +1,7 @@
 //! DiskSim's parameter files and validation traces: drives that others have measured.
 //!
 //! ```
-//! use diskperf_diskspecs::{Files, import};
+//! use diskperf_diskspecs::{SpecificationFiles, import};
 //!
 //! let text = "dm_disk SMALL { Block count = 80, Number of data surfaces = 2,
 //!     Number of cylinders = 4,
@@ -14,10 +14,10 @@
 //!             Offset of first block = 0.0, Empty space at zone front = 0,
 //!             Skew for track switch = 2, Skew for cylinder switch = 3,
 //!             Number of spares = 0, slips = [], defects = [] } ] } }";
-//! let files = Files::Memory([("small.model".to_owned(), text.to_owned())].into());
+//! let files = SpecificationFiles::Memory([("small.model".to_owned(), text.to_owned())].into());
 //! let drive = &import("small.model", &files)?.drives[0];
-//! let spot = drive.model.layout.spot(20).expect("the drive has 80 blocks");
-//! assert_eq!((spot.cylinder, spot.head, spot.angle), (1, 0, 0.5));
+//! let sector = drive.model.layout.locate_block(20).expect("the drive has 80 blocks");
+//! assert_eq!((sector.cylinder, sector.head, sector.angle), (1, 0, 0.5));
 //! # Ok::<(), diskperf_diskspecs::Errors>(())
 //! ```
 //!

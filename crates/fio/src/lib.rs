@@ -3,11 +3,11 @@
 //! A job file goes in and typed [`JobDefinition`]s come out, with every value as fio resolves it:
 //!
 //! ```
-//! use diskperf_fio::{JobFile, Surroundings};
+//! use diskperf_fio::{JobEnvironment, JobFile};
 //!
 //! let text = "[global]\nbs=4k\n[log]\nrw=write\nfdatasync=1\nsize=1m\n";
-//! let file = JobFile::parse("log.fio", text, &Surroundings::default())?;
-//! assert_eq!(file.jobs[0].blocks.bytes.write, 4096);
+//! let file = JobFile::parse("log.fio", text, &JobEnvironment::default())?;
+//! assert_eq!(file.jobs[0].blocks.fixed_bytes.write, 4096);
 //! # Ok::<(), diskperf_fio::Errors>(())
 //! ```
 //!

@@ -20,20 +20,21 @@ pub struct Command {
 /// Requests in flight remain when the loop is dropped; [`Drive::completions`] returns them later.
 ///
 /// ```
-/// # use diskperf_device::fixed::{Fixed, FixedConfig, Service};
+/// # use diskperf_device::fixed::{FixedConfig, FixedDevice, ServiceTime};
 /// # use diskperf_device::{ClosedLoop, Command, Device, Drive, Operation};
-/// # use diskperf_sim::{Streams, Time};
-/// # let streams = Streams::new(1);
-/// # let service = Service::Constant(Time::from_millis(2));
+/// # use diskperf_sim::{RandomStreams, Time};
+/// # let streams = RandomStreams::new(1);
+/// # let service_time = ServiceTime::Constant(Time::from_millis(2));
 /// # let config = FixedConfig {
-/// #     sectors: 1000, sector_bytes: 512, service, servers: 1, queue_depth: 32, stalls: vec![],
+/// #     sectors: 1000, sector_bytes: 512, service_time, server_count: 1, queue_depth: 32,
+/// #     stall_periods: vec![],
 /// # };
-/// # let fixed = Fixed::new(config, streams.stream("service"));
+/// # let fixed = FixedDevice::new(config, streams.named_stream("service"));
 /// # let mut drive = Drive::new(Device::Fixed(Box::new(fixed)));
-/// let mut draws = streams.stream("places");
+/// let mut draws = streams.named_stream("places");
 /// let reads = ClosedLoop::start(&mut drive, 4, || Command {
 ///     operation: Operation::Read,
-///     sector: draws.below(1000),
+///     sector: draws.draw_below(1000),
 ///     sectors: 1,
 /// })?;
 /// let last = reads.take(100).last().expect("100 completions")?;
