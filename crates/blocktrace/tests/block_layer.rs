@@ -47,7 +47,7 @@ impl Seen {
         assert_eq!(lines.request_lines, self.records.len() as u64, "{what}");
     }
 
-    fn of(&self, operation: TracedOperation) -> Vec<&TraceRecord> {
+    fn select_records(&self, operation: TracedOperation) -> Vec<&TraceRecord> {
         let all = self.records.iter();
         all.filter(|record| record.operation == operation).collect()
     }
@@ -55,7 +55,8 @@ impl Seen {
     /// Reads, writes, flushes, discards, writes of zeroes.
     fn counts(&self) -> [usize; 5] {
         use TracedOperation::{Discard, Flush, Read, Write, WriteZeroes};
-        [Read, Write, Flush, Discard, WriteZeroes].map(|operation| self.of(operation).len())
+        [Read, Write, Flush, Discard, WriteZeroes]
+            .map(|operation| self.select_records(operation).len())
     }
 
     fn completed(&self) -> usize {
@@ -131,7 +132,7 @@ fn a_trace_with_queue_events_has_a_request_for_each_of_them_and_all_complete() {
         assert_eq!(seen.counts(), [14, 41 - zeroes, 4, 1, zeroes], "{what}");
         assert_eq!(seen.completed(), 60, "{what}");
         assert_eq!(seen.notices.unmatched_completions, 0, "{what}");
-        let durable = seen.of(TracedOperation::Write);
+        let durable = seen.select_records(TracedOperation::Write);
         assert_eq!(
             durable.iter().filter(|record| record.fua).count(),
             2,
@@ -210,7 +211,7 @@ fn text_of_every_kernel_and_tool_holds_the_same_requests() {
             seen.notices
         );
         assert_eq!(seen.completed(), 55, "{what}");
-        let zeroes = seen.of(TracedOperation::WriteZeroes)[0];
+        let zeroes = seen.select_records(TracedOperation::WriteZeroes)[0];
         let range = (zeroes.offset_bytes, zeroes.length_bytes);
         assert_eq!(range, (40_960 * 512, 1 << 20), "{what}");
     }

@@ -46,7 +46,7 @@ fn options(form: &str) -> ReadOptions {
 /// Time, what, offset, length, response.
 type Said = (u64, TracedOperation, u64, u64, Option<u64>);
 
-fn said(record: &TraceRecord) -> Said {
+fn summarize_record(record: &TraceRecord) -> Said {
     (
         record.issued_ns,
         record.operation,
@@ -154,7 +154,7 @@ fn forms_are_told_by_their_lines_and_read() {
     for (form, text, wanted) in cases {
         let (found, records) = read(text);
         assert_eq!(found.name(), form, "{text}");
-        let found: Vec<Said> = records.iter().map(said).collect();
+        let found: Vec<Said> = records.iter().map(summarize_record).collect();
         assert_eq!(found, wanted, "{text}");
     }
 }
@@ -247,7 +247,7 @@ fn a_heading_of_other_columns_is_of_no_form_without_one() {
     ] {
         let (form, records) = read(&format!("{heading}\n{rows}"));
         assert_eq!(form, Form::Csv, "{heading}");
-        let found: Vec<Said> = records.iter().map(said).collect();
+        let found: Vec<Said> = records.iter().map(summarize_record).collect();
         let wanted = [
             (0, R, 688_607_232, 4096, Some(3_237_000)),
             (2_047_000, W, 4096, 8192, Some(120_000)),
@@ -283,7 +283,7 @@ fn a_table_is_read_by_its_columns_whatever_stands_between_them() {
                 ..ReadOptions::default()
             };
             let (_, records, reader) = read_with(text.as_bytes(), &options).expect(&text);
-            let found: Vec<Said> = records.iter().map(said).collect();
+            let found: Vec<Said> = records.iter().map(summarize_record).collect();
             assert_eq!(found, [(0, W, 8192, 512, None)], "{text:?}");
             assert_eq!(reader.notices().line_counts.other_lines, 1);
         }
@@ -362,7 +362,7 @@ fn columns_that_somebody_names_are_read() {
     };
     let text = "t,r,op,lba,n,dev\n1000,0.5,read,8,16,sda\n1500,1,WRITE,0,8,sdb\n";
     let (_, records, reader) = read_with(text.as_bytes(), &options).expect("a trace");
-    let found: Vec<Said> = records.iter().map(said).collect();
+    let found: Vec<Said> = records.iter().map(summarize_record).collect();
     let wanted = [
         (0, R, 4096, 8192, Some(500_000)),
         (500_000, W, 0, 4096, Some(1_000_000)),
@@ -501,7 +501,7 @@ fn files_of_blktrace_are_merged_by_time() {
     ];
     let reader = TraceReader::open_all(files, &ReadOptions::default()).expect("a trace");
     let records: Vec<TraceRecord> = reader.map(|record| record.expect("a record")).collect();
-    let found: Vec<Said> = records.iter().map(said).collect();
+    let found: Vec<Said> = records.iter().map(summarize_record).collect();
     assert_eq!(
         found,
         [
@@ -531,7 +531,7 @@ fn vscsi_and_srt_are_binary_too() {
         }
     }
     let (form, records, reader) = read_with(&second, &ReadOptions::default()).expect("a trace");
-    let found: Vec<Said> = records.iter().map(said).collect();
+    let found: Vec<Said> = records.iter().map(summarize_record).collect();
     assert_eq!(form.name(), "vscsi-binary");
     assert_eq!(
         found,
@@ -551,7 +551,7 @@ fn vscsi_and_srt_are_binary_too() {
             .for_each(|word: &u32| srt.extend(word.to_be_bytes()));
     }
     let (form, records, _) = read_with(&srt, &ReadOptions::default()).expect("a trace");
-    let found: Vec<Said> = records.iter().map(said).collect();
+    let found: Vec<Said> = records.iter().map(summarize_record).collect();
     assert_eq!(form.name(), "srt");
     assert_eq!(
         found,

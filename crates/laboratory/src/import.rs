@@ -229,7 +229,7 @@ fn import_drive(
         (format!("drives/{name}.toml"), entry.text),
         (
             format!("systems/{system}.toml"),
-            rig_name(&name, "the drive's own sources"),
+            format_rig_system(&name, "the drive's own sources"),
         ),
     ];
     let filed = check_entries(&system, &name, &entries, places)?;
@@ -244,7 +244,7 @@ fn import_drive(
         );
         let text = render_layer((&found.specified_disk, &found.fitted_disk), &name, &source);
         entries.push((format!("drives/{fitted}.toml"), text));
-        let rig = rig_name(&fitted, "the drive's own sources, and a trace of it");
+        let rig = format_rig_system(&fitted, "the drive's own sources, and a trace of it");
         let of_fitted = format!("bare-{fitted}");
         entries.push((format!("systems/{of_fitted}.toml"), rig));
         // What a trace shows has no place in the files.
@@ -285,7 +285,7 @@ fn find_trace_file(file: &Path) -> Option<String> {
     trace.is_file().then(|| trace.display().to_string())
 }
 
-fn rig_name(drive: &str, source: &str) -> String {
+fn format_rig_system(drive: &str, source: &str) -> String {
     format!(
         "description = {}\nsource = {}\ndrives = 1\n\n[components]\ndrive = {}\n",
         quote_text(&format!("The drive {drive} and nothing else.")),

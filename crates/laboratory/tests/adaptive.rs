@@ -31,7 +31,7 @@ fn some() -> Vec<CachePolicy> {
 }
 
 /// Those of a list with these numbers.
-fn of(all: Vec<AdaptiveWorkload>, numbers: &[usize]) -> Vec<AdaptiveWorkload> {
+fn select_workloads(all: Vec<AdaptiveWorkload>, numbers: &[usize]) -> Vec<AdaptiveWorkload> {
     numbers.iter().map(|number| all[*number].clone()).collect()
 }
 
@@ -55,7 +55,7 @@ fn compared(workloads: &[AdaptiveWorkload], threads: usize) -> WorkloadSet {
 
 #[test]
 fn it_is_near_the_best_fixed_setting_and_better_over_all() {
-    let workloads = of(design_workloads(), &[0, 1, 3, 4, 5, 8]);
+    let workloads = select_workloads(design_workloads(), &[0, 1, 3, 4, 5, 8]);
     let set = compared(&workloads, 2);
     assert!(
         set.worst_share() >= 0.95,
@@ -73,9 +73,9 @@ fn it_is_near_the_best_fixed_setting_and_better_over_all() {
 fn it_is_near_the_best_on_random_workloads_and_across_changes() {
     let design = DESIGN_SEEDS[0];
     println!("seeds {design} and {HELD_OUT_SEED}");
-    let mut workloads = of(draw_workloads(design, 20), &[4, 7, 16]);
-    workloads.extend(of(draw_workloads(HELD_OUT_SEED, 20), &[0, 4]));
-    workloads.extend(of(changing_workloads(), &[0, 1]));
+    let mut workloads = select_workloads(draw_workloads(design, 20), &[4, 7, 16]);
+    workloads.extend(select_workloads(draw_workloads(HELD_OUT_SEED, 20), &[0, 4]));
+    workloads.extend(select_workloads(changing_workloads(), &[0, 1]));
     let set = compared(&workloads, 2);
     assert!(
         set.worst_share() >= 0.90,
@@ -93,7 +93,7 @@ fn settings_that_cannot_show_are_the_same() {
     let all = CachePolicy::all_effective(&LOOK_DISTANCES);
     let mut stream = RandomStreams::new(SEED).named_stream("settings");
     let mut skipped = 0;
-    for workload in of(draw_workloads(DESIGN_SEEDS[0], 20), &[5, 7]) {
+    for workload in select_workloads(draw_workloads(DESIGN_SEEDS[0], 20), &[5, 7]) {
         let rig = |_| AdaptiveRig::new(&catalogue, &workload, &Arc::default()).expect("a rig");
         let again = rig(());
         let mut fixed = FixedPolicyRuns::new(rig(()));

@@ -1,6 +1,7 @@
 //! Search for cuts that lose something, and for the smallest loss that suffices.
 
 use super::check::{Slot, Verdict};
+use super::disks::lock;
 use super::{
     CrashObserver, CrashOptions, CrashReport, FileSystemFailure, Loss, LostRequest, SavingFlush,
 };
@@ -63,10 +64,11 @@ pub(super) fn search(
     Ok(report)
 }
 
-/// Verdicts so far, by number of the cut, and the number of failures among them.
+/// Verdicts so far, by number of the cut, with their count and that of the failures among them.
 #[derive(Default)]
 struct Verdicts {
     found: Vec<Option<Verdict>>,
+    checked_count: usize,
     failure_count: usize,
     error: Option<LaboratoryError>,
 }
@@ -79,7 +81,6 @@ fn check_all(
     observer: &mut dyn CrashObserver,
 ) -> Result<Vec<Verdict>, LaboratoryError> {
     let next = AtomicUsize::new(0);
-    let checked_count = AtomicUsize::new(0);
     let verdicts = Mutex::new(Verdicts {
         found: vec![None; cuts.len()],
         ..Verdicts::default()
@@ -93,9 +94,10 @@ fn check_all(
                 true => Err(LaboratoryError::Interrupted),
                 false => slot.check(log, cut, log.marks_before(cut.position), stop),
             };
-            let mut verdicts = verdicts.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut verdicts = lock(&verdicts);
             match verdict {
                 Ok(verdict) => {
+                    verdicts.checked_count += 1;
                     verdicts.failure_count += usize::from(verdict != Verdict::Good);
                     verdicts.found[number] = Some(verdict);
                 }
@@ -105,9 +107,8 @@ fn check_all(
                     return;
                 }
             }
-            let checked = checked_count.fetch_add(1, Ordering::SeqCst) + 1;
-            let mut observer = observer.lock().unwrap_or_else(PoisonError::into_inner);
-            observer.checked(checked, cuts.len(), verdicts.failure_count);
+            let (checked, failures) = (verdicts.checked_count, verdicts.failure_count);
+            lock(&observer).checked(checked, cuts.len(), failures);
         }
     };
     thread::scope(|scope| {

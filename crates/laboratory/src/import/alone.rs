@@ -4,7 +4,9 @@ mod requests;
 
 use super::replayed::ReplayFigures;
 use super::target::ImportTarget;
-use super::{ImportedDrive, ThinkTimeReference, check_entries, rig_name, to_catalogue_name};
+use super::{
+    ImportedDrive, ThinkTimeReference, check_entries, format_rig_system, to_catalogue_name,
+};
 use diskperf_calibration::alone::{IdentifiedDrive, entry, identify_drive};
 use diskperf_calibration::entry::BLOCK_BYTES;
 use diskperf_calibration::{FittedParameter, score_disk};
@@ -143,7 +145,7 @@ fn build_entries(
     buffer: &entry::BufferCandidate,
 ) -> Vec<(String, String)> {
     let drive = entry::render_entry(label, found, capacity, buffer);
-    let system = rig_name(name, "a trace of the drive");
+    let system = format_rig_system(name, "a trace of the drive");
     vec![
         (format!("drives/{name}.toml"), drive),
         (format!("systems/bare-{name}.toml"), system),

@@ -2,7 +2,7 @@
 //! does.
 
 use super::check::check_entries;
-use super::{describe_substitute, rig_name};
+use super::{describe_substitute, format_rig_system};
 use diskperf_calibration::entry::DriveEntry;
 use diskperf_diskspecs::table::{
     BLOCK_TABLES, IntegerMax, KeyEffect, LegalValues, SpecificationKey,
@@ -367,7 +367,7 @@ fn a_drive_of_the_smallest_and_the_largest_values_is_built() {
                 ("drives/one.toml".to_owned(), entry),
                 (
                     "systems/bare-one.toml".to_owned(),
-                    rig_name("one", "a test"),
+                    format_rig_system("one", "a test"),
                 ),
             ];
             let checked = check_entries("bare-one", "one", &entries, &KeySpans::new());

@@ -189,7 +189,7 @@ impl RequestMatcher {
 mod tests {
     use super::*;
 
-    fn told(events: &[(u64, RequestStep, &str, u64, u64)]) -> Vec<(u64, DeviceStep)> {
+    fn list_device_steps(events: &[(u64, RequestStep, &str, u64, u64)]) -> Vec<(u64, DeviceStep)> {
         let mut pairs = RequestMatcher::default();
         let events = events
             .iter()
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_request_that_is_requeued_is_issued_once_and_done_when_all_of_it_is() {
-        let found = told(&[
+        let found = list_device_steps(&[
             (10, RequestStep::Issued, "W", 8, 16),
             (11, RequestStep::Requeued, "W", 8, 16),
             (15, RequestStep::Issued, "W", 8, 16),
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn requests_for_the_same_place_end_in_their_order() {
-        let found = told(&[
+        let found = list_device_steps(&[
             (10, RequestStep::Issued, "R", 8, 8),
             (11, RequestStep::Issued, "R", 8, 8),
             (20, RequestStep::Completed, "R", 8, 8),
@@ -272,7 +272,7 @@ mod tests {
     /// As Linux 6.18 tells a write with O_DSYNC on a device that has a cache and no FUA.
     #[test]
     fn a_write_that_is_flushed_behind_is_a_write_and_a_flush() {
-        let found = told(&[
+        let found = list_device_steps(&[
             (10, RequestStep::Issued, "WS", 0, 16),
             (20, RequestStep::Completed, "WS", 0, 16),
             (21, RequestStep::Issued, "FF", u64::MAX, 0),
@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn of_what_began_before_nothing_is_told() {
-        let found = told(&[
+        let found = list_device_steps(&[
             (10, RequestStep::Completed, "R", 8, 8),
             (11, RequestStep::Requeued, "R", 8, 8),
             (12, RequestStep::Completed, "F", 0, 0),

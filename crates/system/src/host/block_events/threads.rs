@@ -122,7 +122,7 @@ mod tests {
     }
     use Event::{Charged, Switch as Switched};
 
-    fn told(events: &[Event]) -> Vec<(u64, SchedulingState)> {
+    fn list_scheduling_states(events: &[Event]) -> Vec<(u64, SchedulingState)> {
         let mut threads = ThreadSwitches::default();
         for event in events {
             match *event {
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_thread_has_a_processor_while_it_is_charged() {
-        let found = told(&[
+        let found = list_scheduling_states(&[
             // It has one as recording begins.
             Charged(90, 50),
             Switched(94, Waiting),
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_missing_event_is_known_by_the_charge() {
-        let found = told(&[
+        let found = list_scheduling_states(&[
             Switched(100, Waiting),
             Switched(150, Woken),
             Charged(200, 30),
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn no_charge_begins_before_the_wait_ends() {
-        let found = told(&[
+        let found = list_scheduling_states(&[
             Switched(100, Waiting),
             Switched(150, Woken),
             Switched(160, Running),
@@ -208,6 +208,6 @@ mod tests {
             (190, Preempted),
         ];
         let switches = events.map(|(at, to)| Switched(at, to));
-        assert_eq!(told(&switches), events);
+        assert_eq!(list_scheduling_states(&switches), events);
     }
 }
