@@ -7,6 +7,7 @@ mod details;
 mod difference;
 mod disk_queue;
 mod document;
+mod exchange;
 mod expected;
 mod explanation;
 mod figures;
@@ -47,6 +48,9 @@ use diskperf_timeline::Run;
 use view::RunView;
 
 pub use diskperf_fio::results::JsonFormat as FioFormat;
+pub use exchange::{
+    ExchangeError, ExchangeFormat, render_exchange, render_junit_comparison, render_junit_runs,
+};
 pub use fio_json::{NoRequests, render_fio_json};
 
 /// Output format of a report: table, JSON, CSV or Markdown.

@@ -4,6 +4,7 @@ mod ab;
 mod crash;
 mod disk_queue;
 mod explain;
+mod export;
 mod flash;
 mod format;
 mod formatting;
@@ -19,6 +20,7 @@ pub(crate) use ab::{AbArguments, with_escaped_variants};
 pub(crate) use crash::{CrashArguments, CrashFormat};
 pub(crate) use disk_queue::DiskQueueArguments;
 pub(crate) use explain::ExplainArguments;
+pub(crate) use export::{ExportArguments, ExportFormat};
 pub(crate) use flash::FlashArguments;
 pub(crate) use format::{OutputFormat, RunFormat};
 pub(crate) use formatting::FormatArguments;
@@ -97,7 +99,8 @@ pub(crate) enum Command {
     List(ListArguments),
     /// Show a stored run, a suite, a program, or a catalogue entry
     Show(ShowArguments),
-    /// Write runs to a file that other commands accept in place of a run
+    /// Write runs to a file that other commands accept in place of a run, or in the format of
+    /// another tool
     Export(ExportArguments),
     /// Remove runs from the store
     Delete(DeleteArguments),
@@ -138,6 +141,10 @@ pub(crate) struct RunArguments {
     /// `diskperf trace` and `replay`; the file must not exist
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
+    /// Also write the figures for the textfile collector of Prometheus' node_exporter; the file is
+    /// written beside and renamed, and replaces that of the last run
+    #[arg(long, value_name = "FILE.prom")]
+    pub(crate) metrics: Option<PathBuf>,
     /// Replace an existing file of --record
     #[arg(long, requires = "record")]
     pub(crate) force: bool,
@@ -568,16 +575,6 @@ pub(crate) struct ShowArguments {
     /// Output format; fio-json and fio-json+ are the formats of fio, for runs
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: RunFormat,
-}
-
-#[derive(Args)]
-pub(crate) struct ExportArguments {
-    /// Runs: ids, unique prefixes, labels, or `last`
-    #[arg(value_name = "RUN", required = true, num_args = 1..)]
-    pub(crate) runs: Vec<String>,
-    /// Output file; - is standard output
-    #[arg(long, short, value_name = "FILE")]
-    pub(crate) output: PathBuf,
 }
 
 #[derive(Args)]

@@ -5,6 +5,7 @@ mod calculate;
 mod catalogue;
 mod crash;
 mod explain;
+mod export;
 mod import;
 mod pages;
 mod record;
@@ -19,6 +20,7 @@ pub(crate) use ab::ab;
 pub(crate) use calculate::calculate;
 pub(crate) use crash::crash;
 pub(crate) use explain::explain;
+pub(crate) use export::export;
 pub(crate) use import::import;
 pub(crate) use pages::report;
 pub(crate) use record::record;
@@ -30,8 +32,8 @@ pub(crate) use trace::trace;
 pub(crate) use tune::tune;
 
 use crate::arguments::{
-    CleanArguments, CompareArguments, DeleteArguments, ExportArguments, GateArguments,
-    ListArguments, ListSubject, OutputFormat, RunArguments, RunFormat, ShowArguments,
+    CleanArguments, CompareArguments, DeleteArguments, GateArguments, ListArguments, ListSubject,
+    OutputFormat, RunArguments, RunFormat, ShowArguments,
 };
 use crate::listing::Listing;
 use crate::output::{print, print_message, width};
@@ -95,7 +97,9 @@ pub(crate) fn run(
         None => None,
     };
     let shown = (arguments.format, arguments.quiet);
+    let metrics = arguments.metrics.as_deref().map(export::open_metrics);
     let wanted = RunOutputs {
+        metrics_output: metrics.transpose()?,
         perfetto_output: trace,
         trace_output: record,
     };
@@ -108,6 +112,8 @@ struct RunOutputs {
     perfetto_output: Option<Output>,
     /// Output file for a block trace of the storage requests; `None` without the option.
     trace_output: Option<RecordingDestination>,
+    /// Output file for metrics of the runs; `None` without the option.
+    metrics_output: Option<Output>,
 }
 
 /// Executes plans, prints their runs and reports where the runs are stored.
@@ -150,6 +156,9 @@ fn run_plans(
         return Err(error);
     }
     let is_recorded = recorded?;
+    if let Some(output) = wanted.metrics_output {
+        export::write_metrics(output, &runs)?;
+    }
     if let Some(output) = wanted.perfetto_output {
         explain::repeat_with_trace(output, &runs, &stop)?;
     }
@@ -527,17 +536,6 @@ fn list_suite_steps(suite: &Suite) -> Listing {
         rows: suite.iter_programs().map(row).collect(),
         ..Listing::default()
     }
-}
-
-/// Executes `diskperf export`: writes stored runs to a document.
-pub(crate) fn export(arguments: &ExportArguments, store: Option<&Path>) -> CommandResult {
-    let output = Output::open(&arguments.output)?;
-    let mut exported = Vec::new();
-    for name in &arguments.runs {
-        exported.extend(load_runs(store, name)?);
-    }
-    output.write(runs::render_export(&exported)?.as_bytes())?;
-    Ok(DONE)
 }
 
 /// Executes `diskperf delete`: deletes stored runs.

@@ -7,9 +7,10 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const OUTPUT_ARGUMENTS: [&str; 10] = [
+const OUTPUT_ARGUMENTS: [&str; 11] = [
     "export_log",
     "junit",
+    "metrics",
     "output",
     "perfetto",
     "record",

@@ -6,6 +6,7 @@ mod cache;
 mod contract;
 mod corpus;
 mod explain;
+mod exported;
 mod fresh;
 mod interference;
 mod job_engines;
