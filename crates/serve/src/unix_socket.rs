@@ -34,7 +34,9 @@ impl SocketFile {
                 ErrorKind::AddrInUse => {
                     "it exists: name another path, or remove it if no server uses it"
                 }
-                ErrorKind::InvalidFilename => "the path is too long for a socket: name a shorter one",
+                ErrorKind::InvalidFilename => {
+                    "the path is too long for a socket: name a shorter one"
+                }
                 _ => "name a path in a directory that you may write",
             };
             let path = path.display();

@@ -28,7 +28,7 @@ pub enum ExchangeFormat {
     GithubBenchmarkSmaller,
     /// Prometheus text format 0.0.4, without timestamps.
     Prometheus,
-    /// OpenMetrics 1.0.
+    /// Exposition format of OpenMetrics 1.0, which ends in `# EOF`.
     OpenMetrics,
     /// Log of HdrHistogram, one line per operation and repetition.
     HdrLog,

@@ -72,6 +72,11 @@ const ARGUMENTS: &[(&str, &str, Names)] = &[
     ),
     (
         "run",
+        "metrics",
+        Written("run read_8192 --on vax780-sc780-eagle --size 64K --metrics {}"),
+    ),
+    (
+        "run",
         "record",
         Written("run read_8192 --on vax780-sc780-eagle --size 64K --record {}"),
     ),

@@ -124,7 +124,7 @@ fn a_file_for_github_has_figures_of_one_direction() {
 #[test]
 fn buckets_are_cumulative_and_end_with_the_number_of_requests() {
     let run = load_run("00000000aa", None);
-    let text = render_exchange(&[run.clone()], ExchangeFormat::Prometheus).unwrap();
+    let text = render_exchange(std::slice::from_ref(&run), ExchangeFormat::Prometheus).unwrap();
     assert!(!text.contains("EOF"));
     let number = |line: &str| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap();
     let requests: Histogram = run.results[0]
@@ -156,7 +156,7 @@ fn buckets_are_cumulative_and_end_with_the_number_of_requests() {
 #[test]
 fn a_log_of_histograms_is_read_back_with_its_counts() {
     let run = load_run("00000000aa", None);
-    let text = render_exchange(&[run.clone()], ExchangeFormat::HdrLog).unwrap();
+    let text = render_exchange(std::slice::from_ref(&run), ExchangeFormat::HdrLog).unwrap();
     let mut lines = Vec::new();
     for entry in IntervalLogIterator::new(text.as_bytes()) {
         if let LogEntry::Interval(line) = entry.unwrap() {
