@@ -11,8 +11,9 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-/// Connections that wait to be accepted: as many as the standard library's sockets let wait.
-const BACKLOG: i32 = 128;
+/// Number of connections that may wait to be accepted. -1 is the limit of the kernel
+/// (`net.core.somaxconn`), as for sockets of the standard library.
+const BACKLOG: i32 = -1;
 
 /// File of a socket. Dropping it removes the file, unless another one has taken its place.
 #[derive(Debug)]

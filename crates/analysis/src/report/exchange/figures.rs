@@ -4,7 +4,7 @@ use super::super::view::{ResultRow, RunView};
 use crate::statistics::ConfidenceInterval;
 use crate::summary::load::LoadSummary;
 use diskperf_timeline::units::KIB;
-use diskperf_timeline::{Histogram, escape_unprintable_line};
+use diskperf_timeline::{Histogram, Repetition, escape_unprintable_line};
 use std::collections::BTreeSet;
 
 /// Measure of a result: its name, unit and direction.
@@ -217,22 +217,13 @@ impl<'v> ExportedResult<'v> {
     /// Returns the latencies of each operation over all counted repetitions: response times of
     /// requests, or times of calls where one call follows the other.
     pub(super) fn latencies(&self) -> Vec<OperationLatencies> {
-        let mut sums: Vec<OperationLatencies> = Vec::new();
-        for repetition in self.row.result.kept_repetitions() {
-            for one in list_latencies(repetition) {
-                match sums.iter_mut().find(|sum| sum.operation == one.operation) {
-                    Some(sum) => sum.latencies.merge(&one.latencies),
-                    None => sums.push(one),
-                }
-            }
-        }
-        sums
+        list_latencies(self.row.result.kept_repetitions())
     }
 }
 
-/// Returns the latencies of each operation of a repetition, over its workers.
-pub(super) fn list_latencies(
-    repetition: &diskperf_timeline::Repetition,
+/// Returns the latencies of each operation over all workers of the repetitions.
+pub(super) fn list_latencies<'r>(
+    repetitions: impl IntoIterator<Item = &'r Repetition>,
 ) -> Vec<OperationLatencies> {
     let mut sums: Vec<OperationLatencies> = Vec::new();
     let mut add = |operation: &'static str, latencies: &Histogram| {
@@ -247,7 +238,8 @@ pub(super) fn list_latencies(
             }),
         }
     };
-    for worker in &repetition.workers {
+    let repetitions = repetitions.into_iter();
+    for worker in repetitions.flat_map(|repetition| &repetition.workers) {
         match &worker.load_measure {
             Some(load) => {
                 for (operation, measure) in load.named_operations() {

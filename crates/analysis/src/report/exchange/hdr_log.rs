@@ -40,7 +40,7 @@ pub(super) fn render_log(results: &[ExportedResult]) -> Result<String, ExchangeE
             for OperationLatencies {
                 operation,
                 latencies,
-            } in list_latencies(repetition)
+            } in list_latencies([repetition])
             {
                 let tag = format!("{name}.{operation}");
                 log.write_histogram(
