@@ -175,6 +175,8 @@ fn fio_verifies_what_it_wrote() {
         "--io_size=8M",
         "--verify=crc32c",
         "--do_verify=1",
+        // Its state would be a file in the folder of the test.
+        "--verify_state_save=0",
         "--fsync=64",
         "--randseed=11",
     ];
