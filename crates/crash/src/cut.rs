@@ -194,6 +194,8 @@ pub enum Instants {
     /// Before the completion of each flush and each write with force unit access, and at the end
     /// of the workload.
     Each,
+    /// Those of [`Self::Each`], and after each mark.
+    Marks,
     /// Number of instants: a sample of those of [`Self::Each`], or all of them and others between.
     Count(usize),
     /// Before each entry of the workload, and at its end.
@@ -214,10 +216,16 @@ impl Instants {
             })
             .chain([log.end])
             .collect();
+        let marks = log.marks.iter().map(|mark| mark.position + 1);
+        let marks = marks.filter(|after| (log.begin..=log.end).contains(after));
         let mut stream = RandomStreams::new(seed).named_stream("instants");
         match self {
             Self::All => all.collect(),
             Self::Each => boundaries.into_iter().collect(),
+            Self::Marks => {
+                let both: BTreeSet<usize> = marks.chain(boundaries).collect();
+                both.into_iter().collect()
+            }
             Self::Count(count) if count < boundaries.len() => {
                 let mut left: Vec<usize> = boundaries.into_iter().collect();
                 while left.len() > count {

@@ -4,7 +4,8 @@
 //! makes a [`Log`] of it, which knows for each request when it was submitted, completed and
 //! durable. A [`Cut`] is an instant of the log with the fate of every write that is at risk
 //! then; [`Log::read`] returns the contents of the medium after it. [`Overlay`] keeps what is
-//! written after the cut, so that a medium costs no copy. [`minimise`] finds the writes whose
+//! written after the cut, so that a medium costs no copy. [`directory`] does the same for files
+//! and names without a drive below. [`minimise`] finds the writes whose
 //! loss suffices for a failure, and [`log_writes`] reads and writes logs of dm-log-writes.
 //!
 //! # Rules of a cut
@@ -18,6 +19,7 @@
 //! - Trims and zeroes are writes of nothing.
 
 mod cut;
+pub mod directory;
 mod log;
 pub mod log_writes;
 mod minimise;

@@ -15,6 +15,8 @@ pub enum RequestKind {
     Trim,
     /// Write of zeroes without data.
     WriteZeroes,
+    /// Change of files or names in a directory, whose units are its parts.
+    FileChange,
 }
 
 impl RequestKind {
@@ -25,6 +27,7 @@ impl RequestKind {
             Self::Flush => "flush",
             Self::Trim => "trim",
             Self::WriteZeroes => "write_zeroes",
+            Self::FileChange => "file_change",
         }
     }
 }
@@ -143,6 +146,9 @@ impl Log {
                 long_zeroes.push(place);
                 continue;
             }
+            if request.kind == RequestKind::FileChange {
+                continue;
+            }
             for unit in request.units.clone() {
                 versions.entry(unit).or_default().push(place);
             }
@@ -235,13 +241,14 @@ impl Log {
         changes.filter(|request| request.is_change()).count()
     }
 
-    /// Returns the first flush of the workload that completes at or after this entry.
-    pub fn next_flush(&self, position: usize) -> Option<usize> {
+    /// Returns the first flush of the workload that completes at or after this entry, among those
+    /// for which `covers` is true.
+    pub fn next_flush(&self, position: usize, covers: impl Fn(usize) -> bool) -> Option<usize> {
         let entries = self.entries[..self.end].iter().skip(position);
         let mut flushes = entries.filter_map(|entry| match entry {
             Entry::Complete(index) if !self.requests[*index].is_change() => Some(*index),
             _ => None,
         });
-        flushes.next()
+        flushes.find(|flush| covers(*flush))
     }
 }

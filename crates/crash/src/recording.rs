@@ -15,7 +15,7 @@ pub struct LyingFlush {
 }
 
 impl LyingFlush {
-    fn ignores(self, flush: u32) -> bool {
+    pub(crate) fn ignores(self, flush: u32) -> bool {
         self.round > 0 && flush % self.round < self.ignored
     }
 }
@@ -139,6 +139,16 @@ impl Recording {
         Ok(self.push(kind, units, fua, &[]))
     }
 
+    /// Submits a change of files, which a cut keeps or loses in parts.
+    pub(crate) fn submit_file_change(&mut self, parts: u64, is_durable: bool) -> usize {
+        self.push(RequestKind::FileChange, 0..parts, is_durable, &[])
+    }
+
+    /// Index of the request that is submitted next.
+    pub(crate) fn next_request(&self) -> usize {
+        self.requests.len()
+    }
+
     /// Submits a flush, and returns the index of the request.
     pub fn submit_flush(&mut self) -> usize {
         let index = self.push(RequestKind::Flush, 0..0, false, &[]);
@@ -157,7 +167,7 @@ impl Recording {
         if !request.is_change() {
             let (submitted, is_ignored) = (request.submitted, request.is_ignored);
             if !is_ignored {
-                self.end_flush(submitted, position);
+                self.end_flush(submitted, position, |_| true);
             }
             return;
         }
@@ -169,6 +179,8 @@ impl Recording {
         let request = &self.requests[index];
         let units = request.units.clone();
         match request.kind {
+            // Files have contents of their own.
+            RequestKind::FileChange => {}
             RequestKind::Write => self.newest.extend(units.map(|unit| (unit, index))),
             // A trim of a whole drive has more units than were ever written.
             _ if request.is_long_zeroes() => self.newest.retain(|unit, _| !units.contains(unit)),
@@ -180,10 +192,29 @@ impl Recording {
         }
     }
 
-    fn end_flush(&mut self, submitted: usize, position: usize) {
+    /// Records the completion of a sync, which covers a part of the completed changes.
+    pub(crate) fn complete_sync(&mut self, index: usize, covers: impl Fn(usize) -> bool) {
+        let position = self.entries.len();
+        self.entries.push(Entry::Complete(index));
+        let request = &mut self.requests[index];
+        request.completed = Some(position);
+        let (submitted, is_ignored) = (request.submitted, request.is_ignored);
+        if !is_ignored {
+            self.end_flush(submitted, position, covers);
+        }
+    }
+
+    /// Records the failure of a sync. No later sync covers what this one did.
+    pub(crate) fn fail_sync(&mut self, index: usize, covers: impl Fn(usize) -> bool) {
+        self.requests[index].is_ignored = true;
+        self.complete_sync(index, |_| false);
+        self.volatile.retain(|change| !covers(*change));
+    }
+
+    fn end_flush(&mut self, submitted: usize, position: usize, covers: impl Fn(usize) -> bool) {
         let requests = &mut self.requests;
         self.volatile.retain(|&index| {
-            let is_covered = requests[index].is_completed_at(submitted);
+            let is_covered = requests[index].is_completed_at(submitted) && covers(index);
             if is_covered {
                 requests[index].durable = Some(position);
             }

@@ -99,6 +99,7 @@ fn apply(contents: &mut Contents<u64>, log: &Log, entry: Entry) {
                 RequestKind::Flush => Operation::Flush,
                 RequestKind::Trim => Operation::Discard,
                 RequestKind::WriteZeroes => Operation::WriteZeroes,
+                RequestKind::FileChange => unreachable!("a drive has no files"),
             };
             let value = |_| index as u64 + 1;
             contents.submit(

@@ -82,8 +82,8 @@ pub(crate) enum Command {
     Replay(ReplayArguments),
     /// Serve a modelled drive to other programs in real time, as a network block device (NBD)
     Serve(ServeArguments),
-    /// Cut the power of a modelled drive under a workload, at each flush, and check what is left
-    /// (root)
+    /// Cut the power of a modelled drive (root) or a directory under a workload, at each flush or
+    /// sync, and check what is left
     Crash(CrashArguments),
     /// Import drives from DiskSim's parameter files as entries of a catalogue
     Import(ImportArguments),

@@ -7,6 +7,7 @@
 //! itself serves.
 
 mod check;
+mod directory;
 mod disks;
 mod filesystem;
 mod mounted;
@@ -16,10 +17,11 @@ mod report;
 mod search;
 mod workload;
 
-pub use report::{CrashReport, FileSystemFailure, Loss, LostRequest, SavingFlush};
+pub use report::{ChangedFile, CrashReport, FileSystemFailure, Loss, LostRequest, SavingFlush};
 
 use crate::{LaboratoryError, RunRecorder};
 use check::Slot;
+use diskperf_crash::directory::SyncFailure;
 use diskperf_crash::{CutPolicy, Instants, Log, LyingFlush, log_writes};
 use diskperf_device::DeviceSpecification;
 use diskperf_system::host::fresh::{FreshKind, FreshSpec, enter_private_mounts};
@@ -58,6 +60,15 @@ pub struct CrashOptions {
 /// Source of the requests whose power cuts are checked.
 #[derive(Clone, Debug)]
 pub enum RequestSource {
+    /// Requests of a drive with a file system, which needs root.
+    Drive(DriveRequests),
+    /// Operations in a recorded directory, without root and without a drive.
+    Directory(DirectoryWorkload),
+}
+
+/// Source of the requests of a drive.
+#[derive(Clone, Debug)]
+pub enum DriveRequests {
     /// Command that runs on a file system on a modelled drive.
     Workload {
         /// Command of the workload.
@@ -71,6 +82,17 @@ pub enum RequestSource {
     },
     /// Log that was recorded before.
     Log(Arc<Log>),
+}
+
+/// Workload in a recorded directory.
+#[derive(Clone, Debug)]
+pub struct DirectoryWorkload {
+    /// Command of the workload.
+    pub command: String,
+    /// Share of the syncs that do nothing.
+    pub lying: LyingFlush,
+    /// Share of the syncs that fail.
+    pub failing: SyncFailure,
 }
 
 /// Observer of a crash test.
@@ -98,33 +120,51 @@ pub fn read_log(path: &Path, size_bytes: Option<u64>) -> Result<Log, LaboratoryE
     log_writes::read(&mut BufReader::new(file), size_bytes).map_err(|error| refused(&error))
 }
 
-/// Runs a workload and checks the media of its power cuts. It must be called before the process
-/// has other threads, because it gives itself private mounts.
+/// Runs a workload and checks what its power cuts leave. It must be called before the process has
+/// other threads, because with a drive it gives itself private mounts.
 ///
 /// # Errors
 ///
-/// The user is not root, a tool is missing, or the workload fails.
+/// A drive is tested and the user is not root, a tool is missing, or the workload fails.
 pub fn crash(
     options: &CrashOptions,
     store: Option<&Path>,
     stop: &AtomicBool,
     observer: &mut dyn CrashObserver,
 ) -> Result<CrashReport, LaboratoryError> {
+    let requests = match &options.source {
+        RequestSource::Drive(requests) => requests,
+        RequestSource::Directory(workload) => {
+            return in_workspace(store, |path| {
+                directory::crash_in_directory(options, workload, path, stop, observer)
+            });
+        }
+    };
     if !is_root() {
         return Err(LaboratoryError::Request(
-            "crash mounts file systems, which needs root: use sudo".to_owned(),
+            "crash mounts file systems, which needs root: use sudo, or test without a drive (`--directory` in place of `--on`)".to_owned(),
         ));
     }
     enter_private_mounts().map_err(LaboratoryError::request)?;
     // Drives are served from here, so another process has to be the last one that has mounts of
     // them. It is dropped last.
     let _keeper = MountKeeper::start().map_err(LaboratoryError::work)?;
+    in_workspace(store, |path| {
+        crash_in(options, requests, path, stop, observer)
+    })
+}
+
+/// Runs a test in a new folder, and removes the folder.
+fn in_workspace(
+    store: Option<&Path>,
+    test: impl FnOnce(&Path) -> Result<CrashReport, LaboratoryError>,
+) -> Result<CrashReport, LaboratoryError> {
     let mut recorder = RunRecorder::open(store);
     let place = std::env::temp_dir();
     let workspace = Workspace::create(&place, 0, |path| recorder.note_workspace(path))
         .map_err(LaboratoryError::request)?;
     let path = workspace.path().to_owned();
-    let result = crash_in(options, &path, stop, observer);
+    let result = test(&path);
     // What failed first says more than what fails now.
     let removed = workspace.remove().map_err(LaboratoryError::work);
     let report = result?;
@@ -135,6 +175,7 @@ pub fn crash(
 
 fn crash_in(
     options: &CrashOptions,
+    requests: &DriveRequests,
     workspace: &Path,
     stop: &AtomicBool,
     observer: &mut dyn CrashObserver,
@@ -144,9 +185,9 @@ fn crash_in(
         FreshKind::Btrfs => 1,
         _ => options.jobs.max(1),
     };
-    let disks = match &options.source {
-        RequestSource::Log(log) => Disks::of_log(log, jobs),
-        RequestSource::Workload {
+    let disks = match requests {
+        DriveRequests::Log(log) => Disks::of_log(log, jobs),
+        DriveRequests::Workload {
             drive,
             speed,
             lying,
@@ -161,9 +202,9 @@ fn crash_in(
         )?,
     };
     let mounted = Mounted::mount(Arc::new(disks), &workspace.join("disks"))?;
-    let log = match &options.source {
-        RequestSource::Log(log) => Arc::clone(log),
-        RequestSource::Workload { command, .. } => {
+    let log = match requests {
+        DriveRequests::Log(log) => Arc::clone(log),
+        DriveRequests::Workload { command, .. } => {
             workload::run_workload(command, &options.filesystem, &mounted, workspace, stop)?;
             Arc::new(mounted.disks().finish_recording())
         }

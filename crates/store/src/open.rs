@@ -8,7 +8,8 @@ use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 use std::fs;
-use std::io;
+use std::io::{self, Read};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -118,12 +119,38 @@ fn refuse_foreign_or_newer(path: &Path) -> Result<(), StoreErrorKind> {
     match open_immutable(path).and_then(|connection| identify(&connection)) {
         Ok(identity) => identity.list_missing_steps().map(drop),
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
-            Err(StoreErrorKind::NotAStore)
+            match is_interrupted_creation(&resolve_links(path)) {
+                true => Ok(()),
+                false => Err(StoreErrorKind::NotAStore),
+            }
         }
         // Without its log a store that is in use may look damaged; only a
         // connection that heeds the log can tell.
         Err(_) => Ok(()),
     }
+}
+
+/// Reports whether a power cut interrupted the creation of a database. Its first page did not reach
+/// the disk, later ones may have, and its journal restores an empty database, which loses nothing.
+fn is_interrupted_creation(path: &Path) -> bool {
+    /// Length of the header of a database, in bytes.
+    const HEADER_BYTES: usize = 100;
+    /// First bytes of a rollback journal.
+    const JOURNAL_MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+    /// Place of the number of pages before the transaction in a journal's header.
+    const PAGES_BEFORE: Range<usize> = 16..20;
+    fn read_start<const N: usize>(path: &Path) -> io::Result<[u8; N]> {
+        let mut bytes = [0; N];
+        fs::File::open(path)?.read_exact(&mut bytes)?;
+        Ok(bytes)
+    }
+    let header = read_start::<HEADER_BYTES>(path);
+    let journal = read_start::<{ PAGES_BEFORE.end }>(&with_suffix(path, "-journal"));
+    let is_lost = header.is_ok_and(|header| header.iter().all(|byte| *byte == 0));
+    is_lost
+        && journal.is_ok_and(|journal| {
+            journal.starts_with(&JOURNAL_MAGIC) && journal[PAGES_BEFORE] == [0; 4]
+        })
 }
 
 fn identify(connection: &Connection) -> rusqlite::Result<DatabaseIdentity> {

@@ -64,6 +64,10 @@ fn write_request(log: &Log, index: usize, flags: u64, output: &mut dyn Write) ->
             (0..sectors).try_for_each(|_| output.write_all(&[0; SECTOR_BYTES]))
         }
         RequestKind::Trim | RequestKind::Flush => Ok(()),
+        RequestKind::FileChange => Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "changes of files are no requests of a drive: record the program on one",
+        )),
     }
 }
 

@@ -17,8 +17,12 @@ pub(crate) struct CrashArguments {
     pub(crate) workload: Option<String>,
     /// A drive of the catalogue (see `diskperf list drives`), a system that is one drive, or a file
     /// that describes such a system
-    #[arg(long, value_name = "DRIVE|FILE.toml", required_unless_present = "log")]
+    #[arg(long, value_name = "DRIVE|FILE.toml", required_unless_present_any = ["log", "directory"])]
     pub(crate) on: Option<String>,
+    /// Test without root and without a drive: record what the workload does to the files of a
+    /// directory, and check what POSIX lets a power cut leave of them
+    #[arg(long, requires = "check", conflicts_with_all = ["log", "on", "fs", "export_log", "settings", "catalogue", "speed"])]
+    pub(crate) directory: bool,
     /// Cut the power in this log of dm-log-writes instead of a workload
     #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "on"])]
     pub(crate) log: Option<PathBuf>,
@@ -36,16 +40,21 @@ pub(crate) struct CrashArguments {
     /// Longest duration of a check, as 60s
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
     pub(crate) check_timeout: Duration,
-    /// Instants of the cuts: each (flush), all (submissions, completions and marks), or a number
-    #[arg(long, value_name = "each|all|N", default_value = "each", value_parser = parse_instants, allow_negative_numbers = true)]
-    pub(crate) cuts: Instants,
+    /// Instants of the cuts: each (flush), marks (and after each mark), all (submissions,
+    /// completions and marks), or a number [default: each, and with --directory marks]
+    #[arg(long, value_name = "each|marks|all|N", value_parser = parse_instants, allow_negative_numbers = true)]
+    pub(crate) cuts: Option<Instants>,
     /// Survivors of a cut among the writes that no flush covers: none, all, likely, torn,
     /// random:SEED, or each of these and a second random choice
     #[arg(long, value_name = "POLICY", default_value = "each", value_parser = parse_policy)]
     pub(crate) cut: CutPolicy,
-    /// Let the drive ignore flushes, all of them or the first K of each N
+    /// Let the drive ignore flushes, or the directory syncs: all of them or the first K of each N
     #[arg(long, value_name = "K/N", num_args = 0..=1, require_equals = true, default_missing_value = "1/1", value_parser = parse_lying, conflicts_with = "log")]
     pub(crate) lying_flush: Option<LyingFlush>,
+    /// Let syncs of the directory fail with an error, all of them or the first K of each N: what
+    /// they cover may be lost even if a later sync succeeds
+    #[arg(long, value_name = "K/N", num_args = 0..=1, require_equals = true, default_missing_value = "1/1", value_parser = parse_lying, requires = "directory")]
+    pub(crate) failing_sync: Option<LyingFlush>,
     /// Write the requests and marks to this file, as dm-log-writes does
     #[arg(long, value_name = "FILE")]
     pub(crate) export_log: Option<PathBuf>,
@@ -94,10 +103,11 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
 fn parse_instants(text: &str) -> Result<Instants, String> {
     match (text, text.parse()) {
         ("each", _) => Ok(Instants::Each),
+        ("marks", _) => Ok(Instants::Marks),
         ("all", _) => Ok(Instants::All),
         (_, Ok(count)) if count > 0 => Ok(Instants::Count(count)),
         _ => Err(format!(
-            "`{text}` is no choice of instants: write each, all, or a number from 1"
+            "`{text}` is no choice of instants: write each, marks, all, or a number from 1"
         )),
     }
 }
@@ -132,6 +142,6 @@ fn parse_lying(text: &str) -> Result<LyingFlush, String> {
     numbers
         .filter(|of| of.ignored > 0 && of.ignored <= of.round)
         .ok_or_else(|| {
-            format!("`{text}` is no share of flushes: write 2/3 to ignore the first 2 of each 3")
+            format!("`{text}` is no share of flushes or syncs: write 2/3 to ignore the first 2 of each 3")
         })
 }

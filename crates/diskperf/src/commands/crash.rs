@@ -8,8 +8,10 @@ use crate::commands::serve::serve_error;
 use crate::output::print;
 use crate::progress::CountProgress;
 use crate::signals::stop_on_signals;
-use diskperf_crash::{Log, log_writes};
-use diskperf_laboratory::crash::{self, CrashObserver, CrashOptions, RequestSource};
+use diskperf_crash::{Instants, Log, log_writes};
+use diskperf_laboratory::crash::{
+    self, CrashObserver, CrashOptions, DirectoryWorkload, DriveRequests, RequestSource,
+};
 use diskperf_laboratory::crew::available_threads;
 use diskperf_laboratory::{LaboratoryError, Output};
 use diskperf_models::model::load_catalogue;
@@ -24,7 +26,10 @@ pub(crate) fn crash(arguments: &CrashArguments, store: Option<&Path>) -> Command
         filesystem: arguments.fs.parse().map_err(LaboratoryError::request)?,
         check: arguments.check.clone(),
         check_time_max: arguments.check_timeout,
-        instants: arguments.cuts,
+        instants: arguments.cuts.unwrap_or(match arguments.directory {
+            true => Instants::Marks,
+            false => Instants::Each,
+        }),
         policy: arguments.cut,
         seed: arguments.seed,
         jobs: arguments.jobs.map_or_else(available_threads, usize::from),
@@ -61,27 +66,34 @@ pub(crate) fn crash(arguments: &CrashArguments, store: Option<&Path>) -> Command
 }
 
 fn source(arguments: &CrashArguments) -> Result<RequestSource, LaboratoryError> {
-    let (command, drive) = match (&arguments.log, &arguments.workload, &arguments.on) {
+    let lying = arguments.lying_flush.unwrap_or_default();
+    match (&arguments.log, &arguments.workload, &arguments.on) {
         (Some(log), ..) => {
-            return Ok(RequestSource::Log(Arc::new(crash::read_log(
-                log,
-                arguments.size,
-            )?)));
+            let log = crash::read_log(log, arguments.size)?;
+            Ok(RequestSource::Drive(DriveRequests::Log(Arc::new(log))))
         }
-        (None, Some(command), Some(drive)) => (command, drive),
-        (None, ..) => {
-            let reason = "name a workload and a drive (`--on`), or a log (`--log`)";
-            return Err(LaboratoryError::Request(reason.to_owned()));
+        (None, Some(command), None) if arguments.directory => {
+            Ok(RequestSource::Directory(DirectoryWorkload {
+                command: command.clone(),
+                lying,
+                failing: arguments.failing_sync.unwrap_or_default(),
+            }))
         }
-    };
-    let catalogue = load_catalogue(arguments.catalogue.as_deref())?;
-    let drive = resolve_drive(&catalogue, drive, &arguments.settings).map_err(serve_error)?;
-    Ok(RequestSource::Workload {
-        command: command.clone(),
-        drive: Box::new(drive),
-        speed: arguments.speed,
-        lying: arguments.lying_flush.unwrap_or_default(),
-    })
+        (None, Some(command), Some(drive)) => {
+            let catalogue = load_catalogue(arguments.catalogue.as_deref())?;
+            let drive =
+                resolve_drive(&catalogue, drive, &arguments.settings).map_err(serve_error)?;
+            Ok(RequestSource::Drive(DriveRequests::Workload {
+                command: command.clone(),
+                drive: Box::new(drive),
+                speed: arguments.speed,
+                lying,
+            }))
+        }
+        (None, ..) => Err(LaboratoryError::Request(
+            "name a workload and a drive (`--on`), or a log (`--log`)".to_owned(),
+        )),
+    }
 }
 
 /// Takes the log and the progress of a crash test.

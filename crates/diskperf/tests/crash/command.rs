@@ -33,7 +33,7 @@ fn the_table_names_the_loss_and_junit_has_it_too() {
         "lost `0`, which was marked durable",
         "it suffices to lose request",
         "before the mark `0` would have saved it",
-        "| record 0 is lost",
+        "| block 0 of group is lost",
     ];
     let outcome = user.run(&words);
     let outcome = outcome.expect(1, &[]);
@@ -78,7 +78,7 @@ fn what_cannot_be_tested_is_refused_with_the_reason() {
         ),
         (
             &["crash", "true", "--on", "nvme-tlc", "--cuts", "0"],
-            &["each, all, or a number"],
+            &["each, marks, all, or a number"],
         ),
         (
             &["crash", "true", "--on", "nvme-tlc", "--cut", "random"],

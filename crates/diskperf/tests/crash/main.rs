@@ -2,7 +2,9 @@
 //! and nothing is left.
 
 mod command;
+mod directory;
 mod programs;
+mod store;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -13,6 +15,28 @@ use support::{Outcome, User};
 
 /// Instants of a test: there is a handful of media for each.
 const CUTS: &str = "12";
+
+/// Correct programs of the script with planted bugs.
+const RIGHT: [&str; 18] = [
+    "create",
+    "direct",
+    "order",
+    "torn",
+    "early",
+    "mapped",
+    "size",
+    "checkpoint",
+    "fua",
+    "truncate",
+    "swallowed",
+    "rotate",
+    "link",
+    "superblock",
+    "doublewrite",
+    "symlink",
+    "reserved",
+    "replaced_tree",
+];
 
 /// Everything that a crash test on ext4 needs.
 const EXT4: &[Needs] = &[
@@ -48,8 +72,17 @@ fn planted() -> String {
 /// Crash test of a workload by a check, on a flash drive with a volatile cache.
 fn crash(user: &User, workload: &str, check: &str, more: &[&str]) -> Outcome {
     let words = ["crash", workload, "--on", "nvme-tlc", "--check", check];
-    let sample = ["--jobs", "1", "--format", "json", "--cuts", CUTS];
-    let words = [&words[..], &sample, more].concat();
+    let sample: &[&str] = match more.contains(&"--cuts") {
+        true => &[],
+        false => &["--cuts", CUTS],
+    };
+    let words = [
+        &words[..],
+        &["--jobs", "1", "--format", "json"],
+        sample,
+        more,
+    ]
+    .concat();
     user.run(&words)
 }
 

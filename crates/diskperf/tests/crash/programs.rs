@@ -66,6 +66,48 @@ fn a_page_of_a_mapping_that_is_not_synced_is_lost() {
 }
 
 #[test]
+fn a_size_that_is_not_synced_hides_the_data() {
+    expect_found_and_no_alarm("size");
+}
+
+#[test]
+fn a_log_that_is_emptied_before_its_pages_are_synced_loses_them() {
+    expect_found_and_no_alarm("checkpoint");
+}
+
+#[test]
+fn a_write_whose_force_unit_access_is_dropped_is_lost() {
+    expect_found_and_no_alarm("fua");
+}
+
+#[test]
+fn a_file_that_is_emptied_before_it_is_replaced_is_lost() {
+    if let Some([bug, right, check]) = pair("truncate") {
+        expect_no_alarm(&right, &check, &[]);
+        // Few instants lie between the truncation and the rename.
+        expect_loss(&bug, &check, &["--cuts", "each", "--cut", "all"]);
+    }
+}
+
+/// A sample of the instants. The programs with a bug beside them are tested there.
+#[test]
+fn correct_programs_raise_no_alarm() {
+    if !can_run("correct_programs_raise_no_alarm", EXT4) {
+        return;
+    }
+    let script = planted();
+    for name in &RIGHT[10..] {
+        let workload = format!("{script} write {name} right");
+        let check = format!("{script} check {name}");
+        expect_no_alarm(&workload, &check, &["--cut", "likely", "--cuts", "10"]);
+    }
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/crash");
+    let workload = format!("{root}/replace.sh write");
+    let check = format!("{root}/replace.sh check");
+    expect_no_alarm(&workload, &check, &["--cut", "likely"]);
+}
+
+#[test]
 fn appended_records_need_a_sync_and_a_drive_that_does_not_lie() {
     if !can_run(
         "appended_records_need_a_sync_and_a_drive_that_does_not_lie",

@@ -6,6 +6,7 @@ use super::disks::Disks;
 use super::filesystem::slot_name;
 use super::mounted::Mounted;
 use super::program::{run_captured, shell};
+use super::report::ChangedFile;
 use super::workload::{MountedDisk, attach};
 use crate::LaboratoryError;
 use diskperf_crash::{Cut, Log, Mark};
@@ -27,6 +28,24 @@ pub(super) enum Verdict {
     Damaged(String),
 }
 
+/// Place where the states that cuts leave are checked, one after the other.
+pub(super) trait Checker: Sync {
+    /// Checks what a cut leaves. `durable` are the marks that the user's check has to find.
+    fn check(
+        &self,
+        log: &Arc<Log>,
+        cut: &Cut,
+        durable: &[Mark],
+        stop: &AtomicBool,
+    ) -> Result<Verdict, LaboratoryError>;
+
+    /// Describes the file or name that a request changes; `None` for requests of a drive.
+    fn changed_file(&self, request: usize) -> Option<ChangedFile>;
+
+    /// Reports whether a flush or sync is one for a change that completed before.
+    fn covers(&self, flush: usize, change: usize) -> bool;
+}
+
 /// Disk on which one medium after the other is checked.
 pub(super) struct Slot {
     number: usize,
@@ -35,8 +54,7 @@ pub(super) struct Slot {
     /// Folder with the mount point and the files that a check reads and writes.
     folder: PathBuf,
     filesystem: FreshSpec,
-    check: Option<String>,
-    check_time_max: Duration,
+    user_check: UserCheck,
 }
 
 impl Slot {
@@ -52,19 +70,19 @@ impl Slot {
             number,
             device: attach(mounted, &slot_name(number))?,
             disks: Arc::clone(mounted.disks()),
+            user_check: UserCheck::new(folder.clone(), options),
             folder,
             filesystem: options.filesystem.clone(),
-            check: options.check.clone(),
-            check_time_max: options.check_time_max,
         })
     }
 
     pub(super) fn detach(self) -> Result<(), LaboratoryError> {
         self.device.detach_device().map_err(LaboratoryError::work)
     }
+}
 
-    /// Checks the medium of a cut. `durable` are the marks that the user's check has to find.
-    pub(super) fn check(
+impl Checker for Slot {
+    fn check(
         &self,
         log: &Arc<Log>,
         cut: &Cut,
@@ -80,7 +98,7 @@ impl Slot {
             Ok(disk) => disk,
             Err(error) => return Ok(Verdict::Damaged(error.to_string())),
         };
-        let verdict = self.run_check(&directory, durable, stop);
+        let verdict = self.user_check.run(&directory, durable, stop);
         disk.unmount()?;
         let verdict = verdict?;
         let report = check_filesystem(self.filesystem.filesystem_kind, device);
@@ -91,13 +109,40 @@ impl Slot {
         })
     }
 
-    fn run_check(
+    fn changed_file(&self, _: usize) -> Option<ChangedFile> {
+        None
+    }
+
+    fn covers(&self, _: usize, _: usize) -> bool {
+        true
+    }
+}
+
+/// Check of the user, with the files that it reads and writes.
+pub(super) struct UserCheck {
+    folder: PathBuf,
+    command: Option<String>,
+    time_max: Duration,
+}
+
+impl UserCheck {
+    /// Creates a check whose files are in a folder of its own.
+    pub(super) fn new(folder: PathBuf, options: &CrashOptions) -> Self {
+        Self {
+            folder,
+            command: options.check.clone(),
+            time_max: options.check_time_max,
+        }
+    }
+
+    /// Runs the check in the directory with the files that a cut left.
+    pub(super) fn run(
         &self,
         directory: &Path,
         durable: &[Mark],
         stop: &AtomicBool,
     ) -> Result<Verdict, LaboratoryError> {
-        let Some(check) = &self.check else {
+        let Some(command) = &self.command else {
             return Ok(Verdict::Good);
         };
         let list = self.folder.join("durable");
@@ -106,10 +151,10 @@ impl Slot {
             .map(|mark| mark.name.clone() + "\n")
             .collect();
         std::fs::write(&list, names).map_err(LaboratoryError::work)?;
-        let mut shell = shell(check, directory)?;
+        let mut shell = shell(command, directory)?;
         shell.env("DISKPERF_DURABLE", &list);
         let output = self.folder.join("output");
-        let (end, output) = run_captured(shell, &output, Some(self.check_time_max), stop)?;
+        let (end, output) = run_captured(shell, &output, Some(self.time_max), stop)?;
         match end {
             GroupEnd::Exited(status) if status.success() => Ok(Verdict::Good),
             GroupEnd::Exited(status) => Ok(Verdict::Lost(match output.is_empty() {
@@ -118,7 +163,7 @@ impl Slot {
             })),
             GroupEnd::TimedOut => Ok(Verdict::Lost(format!(
                 "the check did not end within {} s",
-                self.check_time_max.as_secs()
+                self.time_max.as_secs()
             ))),
             GroupEnd::Stopped => Err(LaboratoryError::Interrupted),
         }

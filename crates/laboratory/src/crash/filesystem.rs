@@ -100,14 +100,8 @@ impl DiskFiles {
 
     /// Records the lines that a workload writes to the file of marks.
     fn mark(&self, data: &[u8]) -> Result<(), Errno> {
-        let text = std::str::from_utf8(data).map_err(|_| Errno::EINVAL)?;
-        if data.len() > MARK_BYTES_MAX {
-            return Err(Errno::EINVAL);
-        }
-        for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
-            let name = line.strip_prefix("durable ").ok_or(Errno::EINVAL)?;
-            self.disks
-                .with_recording(|recording| recording.mark(name.trim()));
+        for name in marks_in(data)? {
+            self.disks.with_recording(|recording| recording.mark(name));
         }
         Ok(())
     }
@@ -149,6 +143,17 @@ impl DiskFiles {
         self.disks
             .submit(request, PendingRequest { recorded, reply });
     }
+}
+
+/// Returns the marks in lines that a workload writes to the file of marks.
+pub(super) fn marks_in(data: &[u8]) -> Result<Vec<&str>, Errno> {
+    let text = std::str::from_utf8(data).map_err(|_| Errno::EINVAL)?;
+    if data.len() > MARK_BYTES_MAX {
+        return Err(Errno::EINVAL);
+    }
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let names = lines.map(|line| line.strip_prefix("durable ").map(str::trim));
+    names.collect::<Option<_>>().ok_or(Errno::EINVAL)
 }
 
 impl Filesystem for DiskFiles {

@@ -1,5 +1,16 @@
 //! Result of the power cuts of a workload.
 
+/// File or name that a request of a recorded directory changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangedFile {
+    /// Name of the kind of change, such as `rename`.
+    pub kind: &'static str,
+    /// Text with the changed pages, size or names.
+    pub place: String,
+    /// Path of the file or directory whose sync makes the change durable.
+    pub synced: String,
+}
+
 /// Request whose fate is part of a loss.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostRequest {
@@ -7,6 +18,8 @@ pub struct LostRequest {
     pub request: usize,
     /// Name of the kind of request, such as `write`.
     pub kind: &'static str,
+    /// File or name that the request changes; `None` for requests of a drive.
+    pub file: Option<ChangedFile>,
     /// First unit of the drive that the request changes.
     pub unit: u64,
     /// Number of units that the request changes.
@@ -29,6 +42,8 @@ pub struct SavingFlush {
     pub ignored_flush: Option<usize>,
     /// Number of the next flush of the workload, which came too late.
     pub next_flush: Option<usize>,
+    /// Path of the file or directory that has to be synced; `None` for a flush of a drive.
+    pub synced: Option<String>,
 }
 
 /// Cut after which the check failed.

@@ -1,6 +1,6 @@
 //! Search for cuts that lose something, and for the smallest loss that suffices.
 
-use super::check::{Slot, Verdict};
+use super::check::{Checker, Verdict};
 use super::disks::lock;
 use super::{
     CrashObserver, CrashOptions, CrashReport, FileSystemFailure, Loss, LostRequest, SavingFlush,
@@ -16,10 +16,10 @@ use std::thread;
 const MINIMISING_CHECKS_MAX: usize = 150;
 
 /// Checks all cuts, and examines the first one that fails.
-pub(super) fn search(
+pub(super) fn search<C: Checker>(
     log: &Arc<Log>,
     options: &CrashOptions,
-    slots: &[Slot],
+    slots: &[C],
     stop: &AtomicBool,
     observer: &mut dyn CrashObserver,
 ) -> Result<CrashReport, LaboratoryError> {
@@ -73,10 +73,10 @@ struct Verdicts {
     error: Option<LaboratoryError>,
 }
 
-fn check_all(
+fn check_all<C: Checker>(
     log: &Arc<Log>,
     cuts: &[Cut],
-    slots: &[Slot],
+    slots: &[C],
     stop: &AtomicBool,
     observer: &mut dyn CrashObserver,
 ) -> Result<Vec<Verdict>, LaboratoryError> {
@@ -86,7 +86,7 @@ fn check_all(
         ..Verdicts::default()
     });
     let observer = Mutex::new(observer);
-    let work = |slot: &Slot| {
+    let work = |slot: &C| {
         loop {
             let number = next.fetch_add(1, Ordering::SeqCst);
             let Some(cut) = cuts.get(number) else { return };
@@ -152,7 +152,7 @@ fn keeping(position: usize, kept: &[usize]) -> Cut {
 /// Search for the cause of a loss, by further checks on one slot.
 struct Examination<'a> {
     log: &'a Arc<Log>,
-    slot: &'a Slot,
+    slot: &'a dyn Checker,
     stop: &'a AtomicBool,
     /// Output of the last check that failed.
     output: String,
@@ -241,7 +241,7 @@ fn examine(
     log: &Arc<Log>,
     cut: &Cut,
     output: String,
-    slot: &Slot,
+    slot: &dyn Checker,
     stop: &AtomicBool,
 ) -> Result<Loss, LaboratoryError> {
     let mut examination = Examination {
@@ -258,10 +258,10 @@ fn examine(
         None => false,
     };
     let would_have_saved = match is_marked_early {
-        true => saving_flush(log, cut.position, &[], &[], mark.as_ref()),
-        false => saving_flush(log, cut.position, &lost, &kept, mark.as_ref()),
+        true => saving_flush(log, slot, cut.position, &[], &[], mark.as_ref()),
+        false => saving_flush(log, slot, cut.position, &lost, &kept, mark.as_ref()),
     };
-    let describe = |request: &usize| describe(log, &smallest, *request);
+    let describe = |request: &usize| describe(log, &smallest, *request, slot);
     Ok(Loss {
         cut: cut.position - log.begin,
         mark: mark.map(|mark| mark.name),
@@ -280,6 +280,7 @@ fn is_sent_after(log: &Log, requests: &[usize], mark: &Mark) -> bool {
 
 fn saving_flush(
     log: &Log,
+    slot: &dyn Checker,
     position: usize,
     lost: &[usize],
     kept: &[usize],
@@ -291,10 +292,14 @@ fn saving_flush(
         .iter()
         .copied()
         .max_by_key(|request| completed(request));
+    let covers = |flush: usize| last.is_none_or(|last| slot.covers(flush, last));
     let ignored = last.and_then(|last| {
         let after = completed(&last);
-        let mut flushes = log.requests.iter().enumerate().filter(|(_, request)| {
-            request.is_ignored && request.submitted > after && request.is_completed_at(position)
+        let mut flushes = log.requests.iter().enumerate().filter(|(index, request)| {
+            request.is_ignored
+                && request.submitted > after
+                && request.is_completed_at(position)
+                && covers(*index)
         });
         flushes.next().map(|(index, _)| number(index))
     });
@@ -308,16 +313,21 @@ fn saving_flush(
         before_mark: before_mark.map(|mark| mark.name.clone()),
         before_request,
         ignored_flush: ignored,
-        next_flush: log.next_flush(position).map(number),
+        next_flush: log.next_flush(position, covers).map(number),
+        synced: last
+            .and_then(|last| slot.changed_file(last))
+            .map(|file| file.synced),
     })
 }
 
-fn describe(log: &Log, cut: &Cut, index: usize) -> LostRequest {
+fn describe(log: &Log, cut: &Cut, index: usize, slot: &dyn Checker) -> LostRequest {
     let request = &log.requests[index];
+    let file = slot.changed_file(index);
     let unit_count = request.units.end - request.units.start;
     LostRequest {
         request: log.number(index),
-        kind: request.kind.name(),
+        kind: file.as_ref().map_or(request.kind.name(), |file| file.kind),
+        file,
         unit: request.units.start,
         unit_count,
         lost_unit_count: match cut.fate(index) {

@@ -3,6 +3,7 @@
 use crate::samples::{Random, empty_run, full_run, numbered_repetition, result};
 use crate::{again, part};
 use diskperf_store::Store;
+use rusqlite::Connection;
 use std::fs;
 use std::io::{Read, Write};
 use std::path::Path;
@@ -151,5 +152,52 @@ fn a_kill_in_the_middle_of_a_checkpoint_loses_nothing() {
             run,
             "{written} pages written"
         );
+    }
+}
+
+/// A database whose creation a power cut interrupted: the journal was synced, and of the pages
+/// the first was not written. The copies are taken while the transaction is under way.
+#[test]
+fn a_creation_that_a_power_cut_interrupted_is_made_again() {
+    let origin = tempdir().unwrap();
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("runs.sqlite");
+    for (setup, is_store) in [
+        ("", true),
+        (
+            "CREATE TABLE runs (id); INSERT INTO runs VALUES (1);",
+            false,
+        ),
+    ] {
+        let database = origin.path().join("runs.sqlite");
+        let connection = Connection::open(&database).unwrap();
+        connection.execute_batch(setup).unwrap();
+        connection
+            .execute_batch(
+                "PRAGMA cache_size = 1; PRAGMA cache_spill = 1; BEGIN; CREATE TABLE results (id);
+                 INSERT INTO results SELECT zeroblob(100000) FROM (VALUES (1), (2), (3));",
+            )
+            .unwrap();
+        let mut bytes = fs::read(&database).unwrap();
+        bytes[..4096].fill(0);
+        fs::write(&path, &bytes).unwrap();
+        let journal = fs::read(origin.path().join("runs.sqlite-journal")).unwrap();
+        fs::write(folder.path().join("runs.sqlite-journal"), &journal).unwrap();
+        match is_store {
+            true => assert!(Store::open(&path).unwrap().list_runs().unwrap().is_empty()),
+            false => assert!(Store::open(&path).is_err()),
+        }
+        if !is_store {
+            assert_eq!(
+                fs::read(&path).unwrap(),
+                bytes,
+                "what is refused is unchanged"
+            );
+        }
+        drop(connection);
+        for file in fs::read_dir(folder.path()).unwrap() {
+            fs::remove_file(file.unwrap().path()).unwrap();
+        }
+        fs::remove_file(&database).unwrap();
     }
 }

@@ -26,6 +26,7 @@ mod rendezvous;
 mod ring;
 pub mod safety;
 mod usage;
+pub mod user_mount;
 mod worker;
 pub mod workspace;
 

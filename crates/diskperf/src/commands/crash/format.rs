@@ -20,24 +20,31 @@ fn title(arguments: &CrashArguments) -> String {
     match (&arguments.workload, &arguments.on, &arguments.log) {
         (Some(workload), Some(drive), _) => format!("`{workload}` on {drive}"),
         (_, _, Some(log)) => log.display().to_string(),
+        (Some(workload), ..) => format!("`{workload}` in a recorded directory"),
         _ => String::new(),
     }
 }
 
 fn requests(requests: &[LostRequest]) -> String {
     let one = |of: &LostRequest| {
-        let torn = match of.lost_unit_count < of.unit_count && of.lost_unit_count > 0 {
+        let is_torn = of.lost_unit_count < of.unit_count && of.lost_unit_count > 0;
+        let parts = if of.file.is_some() { "parts" } else { "units" };
+        let torn = match is_torn {
             true => format!(
-                ", torn: {} of {} units lost",
+                ", torn: {} of {} {parts} lost",
                 of.lost_unit_count, of.unit_count
             ),
             false => String::new(),
         };
-        let end = of.unit + of.unit_count.saturating_sub(1);
-        format!(
-            "{} ({} of units {} to {end}{torn})",
-            of.request, of.kind, of.unit
-        )
+        if let Some(file) = &of.file {
+            let place = escape_unprintable_line(&file.place);
+            return format!("{} ({} of {place}{torn})", of.request, file.kind);
+        }
+        let units = match of.unit_count {
+            0 | 1 => format!("unit {}", of.unit),
+            count => format!("units {} to {}", of.unit, of.unit + count - 1),
+        };
+        format!("{} ({} of {units}{torn})", of.request, of.kind)
     };
     let all: Vec<String> = requests.iter().map(one).collect();
     match all.len() {
@@ -46,10 +53,14 @@ fn requests(requests: &[LostRequest]) -> String {
     }
 }
 
-/// Sentence about the flush that would have prevented a loss.
-fn saving(saving: &SavingFlush) -> String {
+/// Sentence about the flush that would have prevented a loss. `is_directory` is for a sync of a
+/// recorded directory.
+fn saving(saving: &SavingFlush, is_directory: bool) -> String {
     if let Some(flush) = saving.ignored_flush {
-        return format!("flush {flush}, which the drive ignored, would have saved it");
+        return match is_directory {
+            true => format!("sync {flush}, which did nothing, would have saved it"),
+            false => format!("flush {flush}, which the drive ignored, would have saved it"),
+        };
     }
     let before = match (&saving.before_request, &saving.before_mark) {
         (Some(request), _) => format!(" and before request {request}"),
@@ -60,26 +71,40 @@ fn saving(saving: &SavingFlush) -> String {
         Some(flush) => format!("; the next one, request {flush}, came too late"),
         None => "; none followed".to_owned(),
     };
+    let flush = match &saving.synced {
+        Some(path) => format!("a sync of `{}`", escape_unprintable_line(path)),
+        None => "a flush".to_owned(),
+    };
+    let unsent = match is_directory {
+        true => "the data had not been written to the file: a sync (fsync, or msync of a mapping)",
+        false => {
+            "the data had not been sent to the drive: a sync (fsync of the file, or of its directory)"
+        }
+    };
     match saving.after_request {
-        Some(after) => format!("a flush after request {after}{before} would have saved it{next}"),
+        Some(after) => format!("{flush} after request {after}{before} would have saved it{next}"),
         None => format!(
-            "the data had not been sent to the drive: a sync (fsync of the file, or of its directory){} would have saved it",
+            "{unsent}{} would have saved it",
             before.strip_prefix(" and").unwrap_or_default()
         ),
     }
 }
 
 /// Sentence about a loss that no flush would have prevented.
-fn without_saving(lost: &[LostRequest]) -> &'static str {
-    match lost {
-        [] => {
-            "no flush would have saved it: the program itself sent this state to the drive, and not yet what the check needs"
+fn without_saving(lost: &[LostRequest], is_directory: bool) -> &'static str {
+    match (lost, is_directory) {
+        ([], true) => {
+            "no sync would have saved it: the program itself made this state, which the check refuses"
         }
-        _ => "no flush would have saved it: this overwrites what was durable",
+        ([], false) => {
+            "no flush would have saved it: the program itself made this state, which the check refuses"
+        }
+        (_, true) => "no sync would have saved it: this overwrites durable data",
+        (_, false) => "no flush would have saved it: this overwrites durable data",
     }
 }
 
-fn describe_loss(loss: &Loss) -> Vec<String> {
+fn describe_loss(loss: &Loss, is_directory: bool) -> Vec<String> {
     let mark = match &loss.mark {
         Some(mark) => format!(
             "lost `{}`, which was marked durable",
@@ -90,6 +115,7 @@ fn describe_loss(loss: &Loss) -> Vec<String> {
     let mut lines = vec![format!("first loss: at instant {}: {mark}", loss.cut)];
     match loss.requests_before.as_deref() {
         None => {}
+        Some([]) if is_directory => lines.push("  with every change kept".to_owned()),
         Some([]) => lines.push("  with every write kept that the drive had".to_owned()),
         Some(lost) => lines.push(format!("  it suffices to lose {}", requests(lost))),
     }
@@ -97,8 +123,8 @@ fn describe_loss(loss: &Loss) -> Vec<String> {
         lines.push(format!("  and to keep {}", requests(&loss.kept_requests)));
     }
     match (&loss.would_have_saved, &loss.requests_before) {
-        (Some(flush), _) => lines.push(format!("  {}", saving(flush))),
-        (None, Some(lost)) => lines.push(format!("  {}", without_saving(lost))),
+        (Some(flush), _) => lines.push(format!("  {}", saving(flush, is_directory))),
+        (None, Some(lost)) => lines.push(format!("  {}", without_saving(lost, is_directory))),
         (None, None) => {}
     }
     lines.extend(shown_output(&loss.output));
@@ -112,24 +138,34 @@ fn shown_output(output: &str) -> impl Iterator<Item = String> {
 
 /// Formats the result as text.
 pub(super) fn table(arguments: &CrashArguments, report: &CrashReport) -> String {
+    let (change, flush, damage) = match arguments.directory {
+        true => ("change", "sync", String::new()),
+        false => {
+            let damaged = report.fsck_failures.len();
+            (
+                "write",
+                "flush",
+                format!(", {damaged} damaged the file system"),
+            )
+        }
+    };
     let mut lines = vec![
         format!(
             "{}: {}, {}, {}",
             title(arguments),
-            count(report.change_count, "write"),
-            count(report.flush_count, "flush").replace("flushs", "flushes"),
+            count(report.change_count, change),
+            count(report.flush_count, flush).replace("flushs", "flushes"),
             count(report.mark_count, "mark")
         ),
         format!(
-            "{} at {}: {} lost data, {} damaged the file system",
+            "{} at {}: {} lost data{damage}",
             count(report.cut_count, "cut"),
             count(report.instant_count, "instant"),
             report.lost.len(),
-            report.fsck_failures.len()
         ),
     ];
     if let Some(loss) = report.lost.first() {
-        lines.extend(describe_loss(loss));
+        lines.extend(describe_loss(loss, arguments.directory));
     }
     if let Some(failure) = report.fsck_failures.first() {
         lines.push(format!("first damage: at instant {}", failure.cut));
@@ -145,6 +181,8 @@ fn request_json(of: &LostRequest) -> Value {
         "unit": of.unit,
         "units": of.unit_count,
         "lost_units": of.lost_unit_count,
+        "place": of.file.as_ref().map(|file| &file.place),
+        "synced": of.file.as_ref().map(|file| &file.synced),
     })
 }
 
@@ -161,6 +199,7 @@ fn loss_json(loss: &Loss) -> Value {
             "before_request": flush.before_request,
             "ignored_flush": flush.ignored_flush,
             "next_flush": flush.next_flush,
+            "synced": flush.synced,
         })),
         "output": loss.output,
     })
@@ -176,7 +215,8 @@ pub(super) fn json(arguments: &CrashArguments, report: &CrashReport) -> Value {
         "workload": arguments.workload,
         "drive": arguments.on,
         "log": arguments.log.as_ref().map(|path| path.display().to_string()),
-        "file_system": arguments.fs,
+        "file_system": (!arguments.directory).then_some(&arguments.fs),
+        "directory": arguments.directory,
         "seed": arguments.seed,
         "writes": report.change_count,
         "flushes": report.flush_count,
@@ -210,7 +250,9 @@ pub(super) fn junit(arguments: &CrashArguments, report: &CrashReport) -> String 
         };
         format!("    <testcase classname=\"diskperf crash\" name=\"{name}\">{failure}</testcase>\n")
     };
-    let loss = report.lost.first().map(describe_loss).unwrap_or_default();
+    let loss = report.lost.first();
+    let loss = loss.map(|loss| describe_loss(loss, arguments.directory));
+    let loss = loss.unwrap_or_default();
     let damage = report.fsck_failures.first();
     let damage = damage.map_or("", |failure| &failure.output);
     let failed =
