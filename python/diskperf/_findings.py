@@ -33,6 +33,20 @@ _ORDERS = {
     "p99_ms": "double",
     "longest_ms": "double",
 }
+_VOLUMES = {
+    "volume": "string",
+    "size_gib": "int64",
+    "verdict": "string",
+    "p50_ms": "double",
+    "p99_ms": "double",
+    "wait_max_s": "double",
+    "credits_end_s": "double",
+    "credits_left_share": "double",
+    "backlog_end": "double",
+    "iops_start": "double",
+    "iops_end": "double",
+    "limit": "string",
+}
 _POLICIES = {
     "spare": "double",
     "over_provisioning": "double",
@@ -190,6 +204,22 @@ class DiskQueue(Document[_native.Finding]):
 
     def __repr__(self) -> str:
         return f"<DiskQueue of {self.to_dict()['what']}>"
+
+
+class Volumes(Document[_native.Finding]):
+    """Which cloud volumes carry a load. Its JSON is that of ``diskperf calculate volume``."""
+
+    __slots__ = ()
+
+    @property
+    def volumes(self) -> _native.Columns:
+        """One row for each volume: ``volume``, ``size_gib``, ``verdict``, ``p50_ms``, ``p99_ms``,
+        ``wait_max_s``, ``credits_end_s``, ``credits_left_share``, ``backlog_end``,
+        ``iops_start``, ``iops_end`` and the ``limit`` that holds longest."""
+        return _table(self.to_dict()["volumes"], _VOLUMES)
+
+    def __repr__(self) -> str:
+        return f"<Volumes under {self.to_dict()['load']['name']}>"
 
 
 class Flash(Document[_native.Finding]):
@@ -511,3 +541,41 @@ def reproduce_real_drives(data: str | os.PathLike[str]) -> RealDrives:
         KeyboardInterrupt: Ctrl-C.
     """
     return RealDrives(_native.reproduce_real_drives(os.fspath(data)))
+
+
+def calculate_volume(
+    load: str | os.PathLike[str],
+    *,
+    volumes: Sequence[str] = (),
+    settings: Mapping[str, Value] | None = None,
+    fio_arguments: Sequence[str] = (),
+    seconds: float = 604_800.0,
+    size_gib: int = 1,
+    catalogue: str | os.PathLike[str] | None = None,
+) -> Volumes:
+    """Calculates which cloud volumes carry a load that repeats, and when their credits end.
+
+    Args:
+        load: a job file whose jobs have ``time_based`` and ``runtime``, or a block trace.
+        volumes: ``gp3``, ``gp2:100GiB``, ``premium-ssd:P10``, ...; if empty, the smallest volume
+            of each type that carries the load.
+        settings: changes to the volumes, such as ``{"drive.instance": "m5.large"}``.
+        fio_arguments: options of fio for the job file, such as ``--rate_iops=200``.
+        seconds: for which the load repeats.
+        size_gib: the smallest size of a volume.
+        catalogue: a folder that is laid over the catalogue.
+
+    Raises:
+        RequestError: a load without an end in time, or a volume that there is not.
+        SettingError: a key or a value that there is not.
+    """
+    asked = {
+        "load": os.fspath(load),
+        "volumes": list(volumes),
+        "settings": typed(gathered("calculate_volume", settings, {}, keywords_of(calculate_volume))),
+        "fio_arguments": list(fio_arguments),
+        "seconds": seconds,
+        "size_gib": size_gib,
+        "catalogue": None if catalogue is None else os.fspath(catalogue),
+    }
+    return Volumes(_native.calculate_volume(asked))

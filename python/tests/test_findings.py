@@ -95,6 +95,21 @@ def test_a_flash_drive_is_the_bytes_of_the_command_line(command_line):
         diskperf.calculate_flash(policies=["elevator"])
 
 
+def test_volumes_under_a_load_are_the_bytes_of_the_command_line(command_line, tmp_path):
+    job = tmp_path / "day.fio"
+    job.write_text("[day]\nrw=randread\nbs=16k\nsize=1g\ndirect=1\ntime_based\nruntime=8h\nrate_iops=500\n")
+    words = ("calculate", "volume", str(job), "--volume", "gp2:100GiB,gp3", "--for", "8h", "--format", "json")
+    found = diskperf.calculate_volume(job, volumes=["gp2:100GiB", "gp3"], seconds=8 * 3600)
+    assert found.to_json().strip() == command_line(*words).strip()
+    rows = {row["volume"]: row for row in found.volumes.to_pylist()}
+    assert rows["gp3"]["verdict"] == "carries" and rows["gp3"]["credits_end_s"] is None
+    assert rows["gp2"]["verdict"] == "fails" and abs(rows["gp2"]["credits_end_s"] - 27_000) < 1
+    with pytest.raises(diskperf.RequestError, match="gp4"):
+        diskperf.calculate_volume(job, volumes=["gp4"])
+    with pytest.raises(diskperf.RequestError, match="366 days"):
+        diskperf.calculate_volume(job, seconds=0)
+
+
 def test_a_drive_without_files_has_a_row_that_says_so(tmp_path):
     (tmp_path / "lone.trace").write_text("R Miss 8 4 9000.0 100.0\n")
     found = diskperf.reproduce_real_drives(tmp_path)

@@ -209,6 +209,7 @@ pub fn is_drive_stage(stage: Stage) -> bool {
             | Stage::ChannelTransfer
             | Stage::Decode
             | Stage::Journal
+            | Stage::RateLimit(_)
             | Stage::Device
     )
 }

@@ -28,6 +28,7 @@ pub mod statistics;
 pub mod summary;
 pub mod trace;
 pub mod tuning;
+pub mod volume;
 
 pub use cache::CacheVerdict;
 pub use comparison::{Comparison, compare};

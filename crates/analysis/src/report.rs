@@ -30,6 +30,7 @@ mod trace;
 mod tuning;
 mod unwritten;
 mod view;
+mod volume;
 
 use crate::accuracy::AccuracyCard;
 use crate::comparison::Comparison;
@@ -44,6 +45,7 @@ use crate::real_drives::RealDrives;
 use crate::recorded::RecordingSummary;
 use crate::trace::TraceReport;
 use crate::tuning::TuningResult;
+use crate::volume::VolumeReport;
 use diskperf_timeline::Run;
 use view::RunView;
 
@@ -184,6 +186,16 @@ pub fn render_disk_queue(disk_queue: &DiskQueueReport, format: ReportFormat, wid
         ReportFormat::Markdown => document::render_markdown(&disk_queue::build_blocks(disk_queue)),
         ReportFormat::Json => disk_queue::render_json(disk_queue),
         ReportFormat::Csv => disk_queue::render_csv(disk_queue),
+    }
+}
+
+/// Formats volumes under a load. `width` as in [`runs`].
+pub fn render_volumes(volumes: &VolumeReport, format: ReportFormat, width: u16) -> String {
+    match format {
+        ReportFormat::Table => document::render_text(&volume::build_blocks(volumes), width),
+        ReportFormat::Markdown => document::render_markdown(&volume::build_blocks(volumes)),
+        ReportFormat::Json => json::render_pretty(volumes),
+        ReportFormat::Csv => volume::render_csv(volumes),
     }
 }
 

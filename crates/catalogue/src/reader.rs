@@ -65,19 +65,21 @@ impl<'a> Reader<'a> {
         &self.system_part.name
     }
 
+    /// Returns the names of the cases of a group, those of overlays included.
+    pub fn case_names(&self, group: &str) -> impl Iterator<Item = &'a str> {
+        let tables = self.system_part.layers.iter();
+        tables
+            .filter_map(move |layer| layer.table.table(group))
+            .flat_map(|cases| cases.entries.keys().map(String::as_str))
+    }
+
     /// Makes `[GROUP.CASE]` override the plain keys next to it in all later reads: `select("type",
     /// "eagle")` uses a driver's numbers for that type of drive. A group that has cases but not
     /// this one is a problem.
     pub fn select(&mut self, group: &str, case: &str) {
         self.exclusive_groups.insert(group.to_string());
         let path = vec![group.to_string(), case.to_string()];
-        let known: BTreeSet<&str> = self
-            .system_part
-            .layers
-            .iter()
-            .filter_map(|layer| layer.table.table(group))
-            .flat_map(|cases| cases.entries.keys().map(String::as_str))
-            .collect();
+        let known: BTreeSet<&str> = self.case_names(group).collect();
         // A component without any such cases treats all alike.
         if !known.is_empty() && !known.contains(case) {
             let title = format!(

@@ -14,6 +14,11 @@ macro_rules! each_device {
                 crate::flash::device::Flash,
                 crate::flash::specification::FlashSpecification
             );
+            /// Cloud volume: token buckets in front of servers.
+            "volume" is Volume(
+                crate::volume::VolumeDevice,
+                crate::volume::VolumeSpecification
+            );
         }
     };
 }

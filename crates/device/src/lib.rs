@@ -1,5 +1,5 @@
-//! Standalone drives in virtual time for any event loop: disks, flash drives, and servers without
-//! mechanics.
+//! Standalone drives in virtual time for any event loop: disks, flash drives, cloud volumes, and
+//! servers without mechanics.
 //!
 //! A [`Drive`] accepts requests ([`Drive::submit`]), reports the time of its next event
 //! ([`Drive::next_due`]), runs up to a given time ([`Drive::run_until`]), and returns completed
@@ -30,6 +30,7 @@ pub mod flash;
 mod kinds;
 mod request;
 pub mod specification;
+pub mod volume;
 mod what_if;
 
 pub use busy::BusyTimes;

@@ -58,8 +58,8 @@ macro_rules! specifications {
         }
 
         impl DeviceSpecification {
-            /// Reads the specification of a device of a kind of the catalogue (`drive`, `flash` or
-            /// `fixed`); `None` for another kind. The reader collects errors.
+            /// Reads the specification of a device of a kind of the catalogue (`drive`, `flash`,
+            /// `volume` or `fixed`); `None` for another kind. The reader collects errors.
             #[cfg(feature = "catalogue")]
             pub fn read(reader: &mut Reader<'_>, kind: &str) -> Option<Self> {
                 Some(match kind {
@@ -226,13 +226,13 @@ impl DeviceSpecification {
     #[cfg(feature = "catalogue")]
     pub fn from_rig(entry: ResolvedSystem) -> Result<Self, Errors> {
         let mut reader = entry.reader(Component::Drive, Some(1));
-        let kind = reader.optional_text("kind", "disk, drive, flash or fixed");
+        let kind = reader.optional_text("kind", "disk, drive, flash, volume or fixed");
         let kind = kind.as_deref().unwrap_or("disk");
         let read = Self::read(&mut reader, kind);
         if read.is_none() {
             let what =
                 "a disk mechanism needs a controller, and cannot be used as a drive by itself";
-            reader.fail_with_choices("kind", what, "drive, flash or fixed");
+            reader.fail_with_choices("kind", what, "drive, flash, volume or fixed");
         } else {
             reader.finish();
         }

@@ -15,6 +15,7 @@ mod record;
 mod replay;
 mod serve;
 mod trace;
+mod volume;
 
 pub(crate) use ab::{AbArguments, with_escaped_variants};
 pub(crate) use crash::{CrashArguments, CrashFormat};
@@ -31,6 +32,7 @@ pub(crate) use record::RecordArguments;
 pub(crate) use replay::ReplayArguments;
 pub(crate) use serve::ServeArguments;
 pub(crate) use trace::TraceArguments;
+pub(crate) use volume::VolumeArguments;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -554,6 +556,12 @@ pub(crate) enum Calculation {
     /// Shows formulas beside a model of the flash translation layer, which writes at random until
     /// garbage collection is steady. The default is a data-centre drive of 1.92 TB.
     Flash(FlashArguments),
+    /// Cloud volumes that carry a load: p99, the hour at which credits end, and what is left after a
+    /// week
+    ///
+    /// The load is a job file whose jobs have a runtime, or a block trace. It repeats for a week.
+    /// Without --volume, the smallest volume of each type is searched that carries the load.
+    Volume(VolumeArguments),
     /// Time of a modelled controller to format and verify a drive, track by track
     Format(FormatArguments),
 }

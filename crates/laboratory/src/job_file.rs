@@ -77,6 +77,18 @@ fn apply_size(
     }
 }
 
+/// Reads a job file that a name denotes, with words of fio's command line.
+///
+/// # Errors
+///
+/// Returns an error if the file cannot be read, and all faults of the job file.
+pub(crate) fn parse_named_file(
+    name: &str,
+    words: &[String],
+) -> Result<JobFileText, LaboratoryError> {
+    parse_named_text(name, &read_file(name)?, words)
+}
+
 fn read_file(name: &str) -> Result<String, LaboratoryError> {
     let said = |error: std::io::Error| {
         LaboratoryError::Request(match error.kind() {

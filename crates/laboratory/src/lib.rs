@@ -36,6 +36,7 @@ mod target;
 pub mod traces;
 mod traffic;
 pub mod tune;
+pub mod volume;
 
 pub use diskperf_models::{EventSource, Observer, ObserverEvent, RecordedEvent, SilentObserver};
 pub use diskperf_models::{LaboratoryError, OverBudget};

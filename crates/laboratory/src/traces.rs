@@ -50,7 +50,7 @@ pub fn total_file_bytes(files: &[PathBuf]) -> u64 {
     sizes.map(|status| status.len()).sum()
 }
 
-struct OpenTrace {
+pub(crate) struct OpenTrace {
     reader: TraceReader,
     transform: TraceTransform,
     device_name: Option<String>,
@@ -61,7 +61,7 @@ struct OpenTrace {
 const NO_DEVICE: DeviceIndex = DeviceIndex(u32::MAX);
 
 impl OpenTrace {
-    fn open(
+    pub(crate) fn open(
         asked: &TraceRequest,
         far: &ReadProgress,
         stop: &Arc<AtomicBool>,
@@ -92,7 +92,7 @@ impl OpenTrace {
         })
     }
 
-    fn for_each_request(
+    pub(crate) fn for_each_request(
         &mut self,
         stop: &AtomicBool,
         mut tell: impl FnMut(&TraceRecord, &[String]) -> Result<(), LaboratoryError>,
@@ -170,7 +170,7 @@ impl OpenTrace {
     }
 
     /// Verifies that the trace has requests; otherwise returns the failure for the user.
-    fn check_requests(&self, asked: &TraceRequest) -> Result<(), LaboratoryError> {
+    pub(crate) fn check_requests(&self, asked: &TraceRequest) -> Result<(), LaboratoryError> {
         self.require_requests().map_err(|why| {
             let files: Vec<String> = asked.files.iter().map(|file| file_name(file)).collect();
             LaboratoryError::Failure(format!("{}: {why}", files.join(", ")))

@@ -279,6 +279,7 @@ fn parameters_for_stage(stage: Stage) -> Option<&'static str> {
         Stage::RotationalLatency | Stage::MissedRevolution(_) | Stage::MediaTransfer => {
             Some("drive.spindle_rpm, drive.interleave")
         }
+        Stage::RateLimit(_) => Some("the volume's limits: drive.iops, drive.bytes_per_s"),
         Stage::Cleaning => Some("drive.band_bytes"),
         Stage::FlashRead | Stage::ReadRetry => Some("drive.read_ns"),
         Stage::FlashProgram | Stage::BufferFull | Stage::Journal => Some("drive.program_us"),

@@ -26,6 +26,7 @@ pub mod points;
 pub mod rig;
 pub mod tune;
 pub mod two_drives;
+pub mod volume;
 
 pub use error::{LaboratoryError, OverBudget, StorageNames};
 pub use observer::{EventSource, Observer, ObserverEvent, RecordedEvent, SilentObserver};

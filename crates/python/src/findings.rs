@@ -9,12 +9,14 @@ use diskperf_analysis::real_drives::RealDrives;
 use diskperf_analysis::recorded::RecordingSummary;
 use diskperf_analysis::report::{self, ReportFormat};
 use diskperf_analysis::trace::TraceReport;
+use diskperf_analysis::volume::VolumeReport;
 use diskperf_laboratory::crew::{ThreadCrew, available_threads};
 use diskperf_laboratory::recording::device::{ReadyRecording, RecordRequest as AskedOfDisk};
 use diskperf_laboratory::reproduce::real_drives;
 use diskperf_laboratory::traces::{
     ReadOptions, ReadProgress, TraceRequest as AskedOfTrace, list_files, summarize,
 };
+use diskperf_laboratory::volume::{DURATION_NS_MAX, VolumeRequest, calculate_volumes};
 use diskperf_models::disk_queue::{self, DiskQueueRequest as AskedOfQueue};
 use diskperf_models::expected;
 use diskperf_models::flash::{self, FlashRequest as AskedOfFlash};
@@ -30,6 +32,7 @@ pub(crate) struct Finding(FindingKind);
 enum FindingKind {
     Trace(Box<TraceReport>),
     Queue(DiskQueueReport),
+    Volumes(VolumeReport),
     Flash(Box<FlashReport>),
     Drives(RealDrives),
     Expected(ExpectedFigures),
@@ -41,6 +44,7 @@ impl Finding {
         match &self.0 {
             FindingKind::Trace(of) => report::render_trace(of, format, width),
             FindingKind::Queue(of) => report::render_disk_queue(of, format, width),
+            FindingKind::Volumes(of) => report::render_volumes(of, format, width),
             FindingKind::Flash(of) => report::render_flash(of, format, width),
             FindingKind::Drives(of) => report::render_real_drives(of, format, width),
             FindingKind::Expected(of) => report::render_expected(of, format, width),
@@ -171,6 +175,46 @@ pub(crate) fn calculate_disk(py: Python<'_>, asked: DiskQueueArguments) -> PyRes
     })?;
     let found = found.map_err(|error| to_exception(py, &error))?;
     Ok(Finding(FindingKind::Queue(found)))
+}
+
+/// Keywords of a calculation of volumes.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct VolumeArguments {
+    load: String,
+    volumes: Vec<String>,
+    settings: Vec<String>,
+    fio_arguments: Vec<String>,
+    seconds: f64,
+    size_gib: u64,
+    catalogue: Option<PathBuf>,
+}
+
+/// Calculates which cloud volumes carry a load.
+#[pyfunction]
+pub(crate) fn calculate_volume(py: Python<'_>, asked: VolumeArguments) -> PyResult<Finding> {
+    let total = Duration::try_from_secs_f64(asked.seconds)
+        .ok()
+        .and_then(|total| u64::try_from(total.as_nanos()).ok())
+        .filter(|total_ns| (1..=DURATION_NS_MAX).contains(total_ns));
+    let total_ns = total.ok_or_else(|| {
+        request_exception(py, "seconds: give a time of up to 366 days".to_owned())
+    })?;
+    let found = run_interruptible(py, |stop| {
+        let catalogue = load_catalogue(asked.catalogue.as_deref())?;
+        let settings = parse_settings(&asked.settings)?;
+        let request = VolumeRequest {
+            load: &asked.load,
+            fio_arguments: &asked.fio_arguments,
+            volumes: &asked.volumes,
+            settings: &settings,
+            total_ns,
+            size_gib_min: asked.size_gib,
+        };
+        calculate_volumes(&catalogue, &request, stop)
+    })?;
+    let found = found.map_err(|error| to_exception(py, &error))?;
+    Ok(Finding(FindingKind::Volumes(found)))
 }
 
 /// Parameters of a flash drive, as `python/diskperf/_findings.py` collects them.

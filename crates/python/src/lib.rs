@@ -51,7 +51,8 @@ mod _native {
     use crate::explanation::{Differences, Explanation, differences, explain};
     #[pymodule_export]
     use crate::findings::{
-        Finding, calculate_disk, calculate_flash, expected_of, record, reproduce_real_drives, trace,
+        Finding, calculate_disk, calculate_flash, calculate_volume, expected_of, record,
+        reproduce_real_drives, trace,
     };
     #[pymodule_export]
     use crate::listing::{programs, suites};

@@ -47,7 +47,7 @@ pub fn resolve_drive(
 /// Reports whether the drive is a disk mechanism, which needs a controller.
 fn is_mechanism(system: &ResolvedSystem) -> bool {
     let mut reader = system.reader(Component::Drive, Some(1));
-    let kind = reader.optional_text("kind", "disk, drive, flash or fixed");
+    let kind = reader.optional_text("kind", "disk, drive, flash, volume or fixed");
     kind.is_none_or(|kind| kind == "disk")
 }
 

@@ -16,5 +16,5 @@ pub use flash::{DieBusyPeriod, FlashBusy, FlashLevelSample, TracedFlash};
 pub use nanoseconds::Nanoseconds;
 pub use position::{DiskPosition, Position};
 pub use request::{RequestTimeline, Span, StageInterval, stage_intervals};
-pub use stage::{Deadline, DieBusy, Stage};
+pub use stage::{Deadline, DieBusy, Stage, VolumeLimit};
 pub use traffic::FlashTraffic;

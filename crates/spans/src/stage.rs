@@ -82,6 +82,8 @@ pub enum Stage {
     Journal,
     /// Wait for cleaning: the drive rewrites a band of shingled tracks to make room.
     Cleaning,
+    /// Wait for a rate limit of a cloud volume or of its instance.
+    RateLimit(VolumeLimit),
     /// Completion path, from the end of the transfer until the waiting program continues.
     Completion,
     /// Think time: the program sleeps voluntarily.
@@ -112,6 +114,36 @@ pub enum Deadline {
     Interleave,
     /// Partial write of a sector, which first needs a read of the sector.
     PartOfSector,
+}
+
+/// Rate limit that makes a request wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+pub enum VolumeLimit {
+    /// Limit of the volume on requests per second.
+    VolumeRequests,
+    /// Limit of the volume on bytes per second.
+    VolumeBytes,
+    /// Limit of the instance on requests per second.
+    InstanceRequests,
+    /// Limit of the instance on bytes per second.
+    InstanceBytes,
+}
+
+impl VolumeLimit {
+    /// All rate limits, in the order in which they are declared.
+    pub const ALL: [Self; 4] = [
+        Self::VolumeRequests,
+        Self::VolumeBytes,
+        Self::InstanceRequests,
+        Self::InstanceBytes,
+    ];
+
+    /// Reports whether the limit counts bytes; if not, it counts requests.
+    pub const fn is_of_bytes(self) -> bool {
+        matches!(self, Self::VolumeBytes | Self::InstanceBytes)
+    }
 }
 
 /// Operation that keeps a flash die busy and makes a read wait.
@@ -161,8 +193,8 @@ impl Deadline {
 
 impl Stage {
     /// Number of stages. A missed revolution counts once per deadline; a wait for a die counts once
-    /// per cause.
-    pub const COUNT: usize = 53;
+    /// per cause, and a wait for a rate limit once per limit.
+    pub const COUNT: usize = 57;
 
     /// All stages, in the order of [`Stage::index`].
     pub const ALL: [Self; Self::COUNT] = [
@@ -215,6 +247,10 @@ impl Stage {
         Self::Decode,
         Self::Journal,
         Self::Cleaning,
+        Self::RateLimit(VolumeLimit::VolumeRequests),
+        Self::RateLimit(VolumeLimit::VolumeBytes),
+        Self::RateLimit(VolumeLimit::InstanceRequests),
+        Self::RateLimit(VolumeLimit::InstanceBytes),
         Self::Completion,
         Self::Think,
         Self::Device,
@@ -230,6 +266,7 @@ impl Stage {
         let second = match self {
             Self::MissedRevolution(deadline) => deadline as usize,
             Self::DieWait(busy) => busy as usize,
+            Self::RateLimit(limit) => limit as usize,
             _ => 0,
         };
         let stage = match self {
@@ -271,10 +308,11 @@ impl Stage {
             Self::Decode => 46,
             Self::Journal => 47,
             Self::Cleaning => 48,
-            Self::Completion => 49,
-            Self::Think => 50,
-            Self::Device => 51,
-            Self::Unattributed => 52,
+            Self::RateLimit(_) => 49,
+            Self::Completion => 53,
+            Self::Think => 54,
+            Self::Device => 55,
+            Self::Unattributed => 56,
         };
         stage + second
     }
@@ -334,6 +372,10 @@ impl Stage {
             Self::Decode => "decode",
             Self::Journal => "journal",
             Self::Cleaning => "cleaning",
+            Self::RateLimit(VolumeLimit::VolumeRequests) => "rate_limit: volume_requests",
+            Self::RateLimit(VolumeLimit::VolumeBytes) => "rate_limit: volume_bytes",
+            Self::RateLimit(VolumeLimit::InstanceRequests) => "rate_limit: instance_requests",
+            Self::RateLimit(VolumeLimit::InstanceBytes) => "rate_limit: instance_bytes",
             Self::Completion => "completion",
             Self::Think => "think",
             Self::Device => "device",

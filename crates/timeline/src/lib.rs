@@ -55,4 +55,5 @@ pub use window::SteadyWindow;
 
 pub use diskperf_spans::{
     Deadline, DieBusy, FlashTraffic, Nanoseconds, RequestTimeline, Span, Stage, StageInterval,
+    VolumeLimit,
 };

@@ -149,6 +149,7 @@ fn is_queue_stage(stage: Stage) -> bool {
             | Stage::ChannelWait
             | Stage::BusWait
             | Stage::DieWait(DieBusy::Read | DieBusy::Program | DieBusy::Channel)
+            | Stage::RateLimit(_)
     )
 }
 

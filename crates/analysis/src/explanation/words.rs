@@ -1,6 +1,6 @@
 //! Wording of stages, deadlines and times for the user.
 
-use diskperf_timeline::{Deadline, DieBusy, Stage};
+use diskperf_timeline::{Deadline, DieBusy, Stage, VolumeLimit};
 
 /// Returns the name of a stage for a table.
 pub fn stage_label(stage: Stage) -> String {
@@ -45,10 +45,21 @@ pub fn stage_label(stage: Stage) -> String {
         Stage::Decode => "correcting errors".to_owned(),
         Stage::Journal => "journal".to_owned(),
         Stage::Cleaning => "cleaning of bands".to_owned(),
+        Stage::RateLimit(limit) => rate_limit_label(limit).to_owned(),
         Stage::Completion => "completion".to_owned(),
         Stage::Think => "asleep".to_owned(),
         Stage::Device => "device".to_owned(),
         Stage::Unattributed => "unattributed".to_owned(),
+    }
+}
+
+/// Returns the name of a rate limit.
+pub fn rate_limit_label(limit: VolumeLimit) -> &'static str {
+    match limit {
+        VolumeLimit::VolumeRequests => "the volume's limit of requests/s",
+        VolumeLimit::VolumeBytes => "the volume's limit of bytes/s",
+        VolumeLimit::InstanceRequests => "the instance's limit of requests/s",
+        VolumeLimit::InstanceBytes => "the instance's limit of bytes/s",
     }
 }
 

@@ -304,6 +304,10 @@ pub(super) fn split_stage_label(stage: Stage) -> (String, Option<String>) {
             let cause = serde_json::to_value(busy).expect("a name");
             ("die_wait".to_owned(), Some(text(cause)))
         }
+        Stage::RateLimit(limit) => {
+            let cause = serde_json::to_value(limit).expect("a name");
+            ("rate_limit".to_owned(), Some(text(cause)))
+        }
         stage => (text(serde_json::to_value(stage).expect("a name")), None),
     }
 }

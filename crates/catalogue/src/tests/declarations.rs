@@ -193,6 +193,35 @@ pub(super) fn drive(system: &ResolvedSystem, number: u32, reader: &mut Reader<'_
         as_written(system, part, reader, |key| key != "kind");
         return Geometry::of_type("");
     }
+    if kind.as_deref() == Some("volume") {
+        for (choice, group) in [("tier", "tiers"), ("instance", "instances")] {
+            if let Some(name) = reader.optional_text(choice, "a case") {
+                reader.select(group, &name);
+            }
+        }
+        let in_cases = [
+            "iops",
+            "bytes_per_s",
+            "burst_iops",
+            "burst_bytes_per_s",
+            "burst_credits_s",
+            "instance_iops",
+            "instance_bytes_per_s",
+            "instance_burst_iops",
+            "instance_burst_bytes_per_s",
+            "instance_credits_s",
+        ];
+        for key in in_cases {
+            reader.optional_number(key, 0.0..=1e12, "a limit of a size or an instance");
+        }
+        reader.integer("size_gib", 1..=65_536, "size of the volume");
+        let part = (Component::Drive, Some(number));
+        let others = ["kind", "tier", "tiers", "instance", "instances", "size_gib"];
+        as_written(system, part, reader, |key| {
+            !others.contains(&key) && !in_cases.contains(&key)
+        });
+        return Geometry::of_type("");
+    }
     if kind.as_deref() == Some("fixed") {
         reader.integer("sectors", 1..=u64::MAX, "how many it has");
         reader.integer("sector_bytes", 128..=65_536, "data of a sector");

@@ -3,9 +3,10 @@
 use super::{CommandResult, DONE};
 use crate::arguments::{
     CalculateArguments, Calculation, DiskQueueArguments, FlashArguments, FormatArguments,
-    InterleaveArguments,
+    InterleaveArguments, VolumeArguments,
 };
 use crate::output::{print, print_message, width};
+use crate::signals::stop_on_signals;
 use diskperf_analysis::interleave::{
     self, ClockInterrupts, InputError, InterleaveInputs, InterruptCost, SerialInput, SerialMethod,
     ServiceTimes, TrackFormat,
@@ -16,6 +17,7 @@ use diskperf_laboratory::catalogue;
 use diskperf_laboratory::crew::available_threads;
 use diskperf_laboratory::interleave::{run_model, unmodelled_input};
 use diskperf_laboratory::reproduce::DEFAULT_SEED;
+use diskperf_laboratory::volume::{VolumeRequest, calculate_volumes};
 use diskperf_machine::RunBudget;
 use diskperf_models::disk_queue::{DiskQueueRequest, report_disk_queue};
 use diskperf_models::formatting::estimate_formatting;
@@ -28,6 +30,7 @@ pub(crate) fn calculate(arguments: &CalculateArguments) -> CommandResult {
         Calculation::Disk(arguments) => calculate_disk(arguments),
         Calculation::Flash(arguments) => calculate_flash(arguments),
         Calculation::Interleave(arguments) => calculate_interleave(arguments),
+        Calculation::Volume(arguments) => calculate_volume(arguments),
         Calculation::Format(arguments) => calculate_format(arguments),
     }
 }
@@ -61,6 +64,28 @@ fn calculate_disk(arguments: &DiskQueueArguments) -> CommandResult {
 fn calculate_flash(arguments: &FlashArguments) -> CommandResult {
     let found = diskperf_models::flash::report_flash(&arguments.to_request())?;
     print(&report::render_flash(
+        &found,
+        arguments.format.into(),
+        width(),
+    ))?;
+    Ok(DONE)
+}
+
+/// Calculates which cloud volumes carry a load.
+fn calculate_volume(arguments: &VolumeArguments) -> CommandResult {
+    const GIB: u64 = 1 << 30;
+    let catalogue = load_catalogue(arguments.catalogue.as_deref())?;
+    let asked = VolumeRequest {
+        load: &arguments.load,
+        fio_arguments: &arguments.fio_arguments,
+        volumes: &arguments.volumes,
+        settings: &arguments.settings,
+        total_ns: arguments.duration_ns,
+        size_gib_min: arguments.size.div_ceil(GIB),
+    };
+    let stop = stop_on_signals()?;
+    let found = calculate_volumes(&catalogue, &asked, &stop)?;
+    print(&report::render_volumes(
         &found,
         arguments.format.into(),
         width(),

@@ -32,6 +32,10 @@ pub(crate) const LINES: &[(&str, &str)] = &[
         "calculate format",
         "calculate format --on sun3-rimfire-2344",
     ),
+    (
+        "calculate volume",
+        "calculate volume ./web.csv --volume gp3",
+    ),
     ("import", "import ./small.parv -o ./imported --replace"),
     ("record", "record ./target --for 10ms -o ./recorded --force"),
     ("trace", "trace ./web.csv"),

@@ -225,6 +225,15 @@ const ARGUMENTS: &[(&str, &str, Names)] = &[
         "catalogue",
         Read("calculate format --on sun3-rimfire-2344 --catalogue {}"),
     ),
+    ("calculate volume", "load", Read("calculate volume {}")),
+    ("calculate volume", "volumes", Nothing),
+    ("calculate volume", "settings", Nothing),
+    ("calculate volume", "fio_arguments", Nothing),
+    (
+        "calculate volume",
+        "catalogue",
+        Read("calculate volume ./web.csv --catalogue {}"),
+    ),
     // Of another user's link too, since nothing is written to what it leads to.
     (
         "record",

@@ -20,3 +20,4 @@ mod today;
 mod trace;
 mod trace_files;
 mod tune;
+mod volume;

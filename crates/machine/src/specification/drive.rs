@@ -99,6 +99,14 @@ impl DriveSpecification {
         self.device_specification()?.flash()
     }
 
+    /// Reports whether the drive is a cloud volume.
+    pub fn is_cloud_volume(&self) -> bool {
+        matches!(
+            self.device_specification(),
+            Some(DeviceSpecification::Volume(_))
+        )
+    }
+
     /// Size of the drive's cache for reads and writes, in bytes; 0 without a cache.
     pub fn cache_bytes(&self) -> u64 {
         self.device_specification()
@@ -151,7 +159,7 @@ impl DriveSpecification {
         }
         if kind != "disk" {
             let message = format!("there is no drive of the kind {kind}");
-            reader.fail_with_choices("kind", &message, "disk, drive, flash or fixed");
+            reader.fail_with_choices("kind", &message, "disk, drive, flash, volume or fixed");
         }
         Self::read_disk(reader)
     }
@@ -200,7 +208,7 @@ impl DriveSpecification {
     }
 }
 
-const DRIVE_KIND_MEANING: &str = "kind of drive: disk (bare mechanism that a controller commands), drive (disk with firmware and its own buffer), flash, or fixed (device without mechanics); disk if absent";
+const DRIVE_KIND_MEANING: &str = "kind of drive: disk (bare mechanism that a controller commands), drive (disk with firmware and its own buffer), flash, volume (cloud volume), or fixed (device without mechanics); disk if absent";
 
 /// Returns a nominal label for a device that hides its tracks. File systems need the label.
 fn default_disk_label(device: &DeviceSpecification) -> ffs::DiskLabel {

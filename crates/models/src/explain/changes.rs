@@ -5,7 +5,7 @@ mod disks;
 use crate::model::computer::ModelComputer;
 use diskperf_catalogue::{Parameter, Setting};
 use diskperf_device::WhatIf;
-use diskperf_timeline::Stage;
+use diskperf_timeline::{Stage, VolumeLimit};
 
 /// A change of a computer, for a counterfactual run.
 #[derive(Clone)]
@@ -42,6 +42,7 @@ pub(super) fn list_changes(computer: &ModelComputer) -> Vec<ModelChange> {
     all.extend(disks::disk_changes(&values));
     all.extend(flash_changes(&values));
     all.extend(service_time_change(&values));
+    all.extend(volume_changes(&values));
     all.extend(choice_changes(&values));
     all.extend(step_changes(&values));
     // One that changes nothing of what is there says nothing.
@@ -128,6 +129,12 @@ pub(super) fn remove_stage(stage: Stage) -> Option<ModelChange> {
             ("map_lookup_ns", "0"),
         ],
         Stage::ReadRetry => &[("read_retry_share", "0")],
+        Stage::RateLimit(VolumeLimit::VolumeRequests | VolumeLimit::VolumeBytes) => {
+            &[("volume_limits", "false")]
+        }
+        Stage::RateLimit(VolumeLimit::InstanceRequests | VolumeLimit::InstanceBytes) => {
+            &[("instance_limits", "false")]
+        }
         _ => return None,
     };
     let setting = |(key, text): &(&str, &str)| Some(Setting::new(&format!("drive.{key}"), text));
@@ -391,9 +398,27 @@ fn flash_changes(values: &ModelValues<'_>) -> Vec<ModelChange> {
 }
 
 fn service_time_change(values: &ModelValues<'_>) -> Option<ModelChange> {
-    let keys = ["drive.service_ms", "drive.service_quantiles_ns"];
-    let halved = keys.map(|key| values.multiply(key, 0.5));
+    let keys = [
+        "service_ms",
+        "service_quantiles_ns",
+        "read_service_us",
+        "write_service_us",
+    ];
+    let halved = keys.map(|key| values.multiply(&format!("drive.{key}"), 0.5));
     new_change("service twice as fast", ChangeKind::Halved, halved)
+}
+
+/// Returns the changes that lift the limits of a cloud volume and of its instance.
+fn volume_changes(values: &ModelValues<'_>) -> Vec<ModelChange> {
+    let lifted = [
+        ("no limit of the volume", "drive.volume_limits"),
+        ("no limit of the instance", "drive.instance_limits"),
+    ];
+    let change = |(words, path): (&str, &str)| {
+        let setting = values.set_parameter(path, "false");
+        new_change(words, ChangeKind::Removed, [setting])
+    };
+    lifted.into_iter().filter_map(change).collect()
 }
 
 fn choice_changes(values: &ModelValues<'_>) -> Vec<ModelChange> {

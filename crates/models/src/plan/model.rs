@@ -262,7 +262,9 @@ fn bypasses_cache_only(suite: &Suite, computer: &ModelComputer, asked: CacheMode
 
 fn is_current_hardware(computer: &ModelComputer) -> bool {
     let drive = &computer.specification.drives[0];
-    drive.disk_specification().is_some() || drive.flash_specification().is_some()
+    drive.disk_specification().is_some()
+        || drive.flash_specification().is_some()
+        || drive.is_cloud_volume()
 }
 
 fn choose_suite(

@@ -47,6 +47,7 @@ impl StageFamily {
             | Stage::BusWait
             | Stage::DieWait(_)
             | Stage::BufferFull
+            | Stage::RateLimit(_)
             | Stage::Collection => Self::Queue,
             Stage::Command
             | Stage::BusTransfer

@@ -1,0 +1,17 @@
+//! Loads on cloud volumes in virtual time: nothing but token buckets decides, so a week is
+//! calculated without simulating its requests.
+
+mod job;
+mod load;
+mod response;
+mod search;
+mod types;
+mod week;
+
+pub use job::read_job_file;
+pub use load::{LoadBuilder, LoadedRequest, VolumeLoad};
+pub use search::{VolumeSearch, report_volumes};
+pub use types::{VolumeType, list_volume_types};
+
+#[cfg(test)]
+mod tests;

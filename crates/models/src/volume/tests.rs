@@ -1,0 +1,222 @@
+//! Figures of job files beside the simulation of each request, and what the search finds.
+
+use super::search::VolumeSearch;
+use super::week::carry;
+use super::*;
+use diskperf_analysis::volume::{VolumeFigures, VolumeVerdict};
+use diskperf_catalogue::{Catalogue, Setting};
+use diskperf_device::specification::{BuildDevice, Unit};
+use diskperf_device::volume::VolumeSpecification;
+use diskperf_device::{Device, Drive, Operation};
+use diskperf_fio::{JobEnvironment, JobFile};
+use diskperf_sim::{RandomStreams, Time};
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Job file of parts, each with a runtime in seconds, a rate and a size in KiB.
+fn job_file(parts: &[(u64, u64, u64)]) -> String {
+    let mut text = "[global]\ndirect=1\nrw=randread\nsize=1g\ntime_based\n".to_owned();
+    for (number, (seconds, rate, kib)) in parts.iter().enumerate() {
+        text += &format!(
+            "[part{number}]\nstonewall\nruntime={seconds}s\nrate_iops={rate}\nbs={kib}k\n"
+        );
+    }
+    text
+}
+
+fn load(text: &str, volume: &VolumeSpecification) -> Result<VolumeLoad, String> {
+    let file = JobFile::parse("job.fio", text, &JobEnvironment::default());
+    let file = file.map_err(|errors| errors.to_string())?;
+    read_job_file(&file, "job.fio", &[volume.charge_rules]).map_err(|error| error.to_string())
+}
+
+fn volume(name: &str, settings: &[(&str, &str)]) -> VolumeSpecification {
+    let settings: Vec<Setting> = settings
+        .iter()
+        .map(|(key, value)| Setting::new(&format!("drive.{key}"), value))
+        .collect();
+    let catalogue = Catalogue::embedded();
+    let types = list_volume_types(&catalogue, &[name.to_owned()], &settings);
+    types.expect("a volume")[0]
+        .specify(&[])
+        .expect("its settings")
+}
+
+/// Response times of evenly spaced requests, sorted, in nanoseconds.
+fn simulate(volume: &VolumeSpecification, parts: &[(u64, u64, u64)]) -> Vec<u64> {
+    let mut volume = volume.clone();
+    volume.queue_depth = u32::MAX;
+    let device = volume.build(&RandomStreams::new(7), Unit::default());
+    let mut drive = Drive::new(Device::Volume(Box::new(device)));
+    let (mut responses, mut start, mut sector) = (Vec::new(), 0, 0);
+    let mut reap = |drive: &mut Drive| {
+        responses.extend(drive.completions().map(|one| one.latency().0));
+    };
+    for (seconds, rate, kib) in parts {
+        for number in 1..=seconds * rate {
+            drive.run_until(Time(start + number * SECOND / rate));
+            reap(&mut drive);
+            let sectors = kib * 1024 / u64::from(volume.sector_bytes);
+            sector = (sector + 7919 * sectors) % (volume.sectors - sectors);
+            drive
+                .submit(Operation::Read, sector, sectors as u32)
+                .expect("room in the queue");
+        }
+        start += seconds * SECOND;
+    }
+    drive.run_until(Time(start));
+    reap(&mut drive);
+    responses.sort_unstable();
+    responses
+}
+
+#[test]
+fn percentiles_and_verdicts_equal_those_of_each_request_simulated() {
+    // Credits of 0.1 % of gp2 are 5400 requests.
+    let few = [("credits_at_start_share", "0.001")];
+    let rows: &[(&str, &[(&str, &str)], &[(u64, u64, u64)], VolumeVerdict)] = &[
+        (
+            "gp2",
+            &few,
+            &[(60, 350, 16), (60, 100, 16)],
+            VolumeVerdict::Carries,
+        ),
+        (
+            "gp2",
+            &few,
+            &[(60, 500, 16), (60, 100, 16)],
+            VolumeVerdict::FallsBehind,
+        ),
+        (
+            "gp2",
+            &few,
+            &[(60, 500, 16), (30, 280, 16)],
+            VolumeVerdict::Fails,
+        ),
+        (
+            "gp2",
+            &few,
+            &[(40, 600, 16), (80, 100, 1024)],
+            VolumeVerdict::Fails,
+        ),
+        (
+            "gp3",
+            &[],
+            &[(20, 2900, 16), (20, 100, 256)],
+            VolumeVerdict::Carries,
+        ),
+        (
+            "gp3",
+            &[],
+            &[(20, 3300, 16), (40, 100, 16)],
+            VolumeVerdict::FallsBehind,
+        ),
+        (
+            "pd-standard",
+            &[],
+            &[(60, 300, 4), (90, 10, 4)],
+            VolumeVerdict::FallsBehind,
+        ),
+        (
+            "premium-ssd",
+            &few,
+            &[(60, 900, 4), (60, 100, 4)],
+            VolumeVerdict::FallsBehind,
+        ),
+    ];
+    for (name, settings, parts, verdict) in rows {
+        let volume = volume(name, settings);
+        let load = load(&job_file(parts), &volume).expect("a load");
+        let total_ns = parts.iter().map(|part| part.0).sum::<u64>() * SECOND;
+        let found = carry(&volume, &load, total_ns);
+        let title = format!("{name} {settings:?} {parts:?}");
+        assert_eq!(found.verdict, *verdict, "{title}");
+        let simulated = simulate(&volume, parts);
+        for (share, calculated_ms) in [(0.5, found.p50_ms), (0.99, found.p99_ms)] {
+            let simulated_ms = simulated[(simulated.len() as f64 * share) as usize] as f64 / 1e6;
+            assert!(
+                (calculated_ms / simulated_ms - 1.0).abs() < 0.05,
+                "{title}: {calculated_ms} calculated, {simulated_ms} simulated at {share}"
+            );
+        }
+    }
+}
+
+fn search(names: &[&str], text: &str, total_ns: u64) -> Result<Vec<VolumeFigures>, String> {
+    let catalogue = Catalogue::embedded();
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let types = list_volume_types(&catalogue, &names, &[]).map_err(|error| error.to_string())?;
+    let rules: Vec<_> = types
+        .iter()
+        .map(|one| one.charge_rules().expect("rules"))
+        .collect();
+    let file = JobFile::parse("job.fio", text, &JobEnvironment::default()).expect("a job file");
+    let load = read_job_file(&file, "job.fio", &rules).map_err(|error| error.to_string())?;
+    let search = VolumeSearch {
+        types: &types,
+        load: &load,
+        total_ns,
+        size_gib_min: 1,
+    };
+    let report = report_volumes(&search).map_err(|error| error.to_string())?;
+    Ok(report.volumes)
+}
+
+/// The smallest gp2 for a steady 1200 requests/s is that of 400 GiB, whose base rate it is.
+#[test]
+fn the_smallest_size_is_that_whose_rates_suffice() {
+    const MONTH: u64 = 30 * 86_400 * SECOND;
+    let steady = job_file(&[(3600, 1200, 16)]);
+    let found =
+        search(&["gp2", "gp3", "premium-ssd", "st1:1TiB"], &steady, MONTH).expect("volumes");
+    let row = |name: &str| found.iter().find(|one| one.volume == name).expect("a row");
+    assert_eq!(row("gp2").size_gib, 400);
+    assert!(
+        row("premium-ssd")
+            .settings
+            .contains(&"drive.tier=P20".to_owned())
+    );
+    assert_eq!(row("st1").verdict, VolumeVerdict::Fails);
+    let faster = job_file(&[(3600, 5200, 32)]);
+    let found = search(&["gp3"], &faster, MONTH).expect("volumes");
+    // A few requests are adjacent to one before, and are charged with it.
+    let iops = found[0].settings[0].strip_prefix("drive.iops=");
+    let iops: u32 = iops.expect("a rate").parse().expect("a number");
+    assert!((5190..=5200).contains(&iops), "{iops}");
+    // 5200 x 32 KiB are 170.4 MB/s.
+    assert_eq!(found[0].settings[1], "drive.bytes_per_s=171000000");
+    assert_eq!(found[0].size_gib, 11);
+}
+
+#[test]
+fn jobs_without_a_constant_rate_are_refused_by_the_option() {
+    let volume = volume("gp3", &[]);
+    let base = job_file(&[(60, 100, 4)]);
+    for (text, says) in [
+        (base.replace("time_based\n", ""), "no end in time"),
+        (
+            base.clone() + "[free]\nstonewall\nruntime=5s\n",
+            "jobs with a rate beside",
+        ),
+        (
+            base.clone() + "[more]\nruntime=5s\nrate_iops=5\n",
+            "different runtimes",
+        ),
+        (
+            base.replace("bs=4k", "bs=4k\nthinktime=5"),
+            "no constant rate",
+        ),
+        (
+            base.replace("randread", "randrw").replace("=100", "=100,"),
+            "one direction only",
+        ),
+    ] {
+        let error = load(&text, &volume).expect_err(says);
+        assert!(error.contains(says), "{text}: {error}");
+    }
+    let error = search(&["gp4"], &base, SECOND).expect_err("no such volume");
+    assert!(
+        error.contains("no volume `gp4`") && error.contains("pd-ssd"),
+        "{error}"
+    );
+}

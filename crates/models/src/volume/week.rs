@@ -1,0 +1,195 @@
+//! Load on one volume, repeated for a time.
+
+use super::load::{LoadPart, PartArrivals, VolumeLoad};
+use super::response::{EvenWaits, ResponseTimes};
+use diskperf_analysis::explanation::words::rate_limit_label;
+use diskperf_analysis::volume::{VolumeFigures, VolumePhase, VolumeVerdict};
+use diskperf_device::volume::VolumeSpecification;
+use diskperf_device::volume::fluid::{FluidLoad, FluidVolume, NANOREQUESTS, Phase, PhaseLimit};
+use diskperf_timeline::VolumeLimit;
+use std::collections::BTreeMap;
+
+/// Phases that are listed.
+const PHASES_MAX: usize = 100;
+/// Wait for a limit from which a volume falls behind, in nanoseconds.
+const WAIT_BEHIND_NS: f64 = 1e9;
+/// Time from which a volume's first rate is taken, in nanoseconds: what volumes save over a second
+/// is gone.
+const START_NS: u64 = 30_000_000_000;
+const GIB: u64 = 1 << 30;
+
+/// Counts over all phases of a load on a volume.
+struct Week {
+    phases: Vec<Phase>,
+    phases_left_out: usize,
+    responses: ResponseTimes,
+    credits_end_ns: Option<u64>,
+    credits_ended_ns: u64,
+    limited_ns: BTreeMap<VolumeLimit, u64>,
+    iops_start: Option<f64>,
+    iops_end: f64,
+}
+
+/// Calculates the figures of a volume under a load that repeats until `total_ns`. The caller fills
+/// in the name and the settings.
+pub(super) fn carry(
+    volume: &VolumeSpecification,
+    load: &VolumeLoad,
+    total_ns: u64,
+) -> VolumeFigures {
+    let mut fluid = FluidVolume::new(volume);
+    let mut week = Week {
+        phases: Vec::new(),
+        phases_left_out: 0,
+        responses: ResponseTimes::new(),
+        credits_end_ns: None,
+        credits_ended_ns: 0,
+        limited_ns: BTreeMap::new(),
+        iops_start: None,
+        iops_end: 0.0,
+    };
+    let mut left_over = None;
+    while fluid.now_ns() < total_ns {
+        for part in &load.parts {
+            let duration_ns = part.duration_ns.min(total_ns - fluid.now_ns());
+            let service_ns = service_ns(volume, part);
+            let of_part = FluidLoad {
+                arrivals: VolumeLoad::arrivals(part, service_ns),
+                charges: load.charges(part, volume.charge_rules),
+            };
+            fluid.run(&of_part, duration_ns, |phase| {
+                week.add(&phase, part, service_ns)
+            });
+        }
+        if fluid.now_ns() % load.duration_ns().max(1) == 0 || left_over.is_none() {
+            left_over = Some(fluid.backlog() / NANOREQUESTS);
+        }
+    }
+    week.describe(volume, &fluid, load.is_open(), left_over.unwrap_or(0))
+}
+
+fn service_ns(volume: &VolumeSpecification, part: &LoadPart) -> u64 {
+    let share = part.read_share();
+    let mean = |service: &diskperf_device::volume::ServiceQuantiles| service.mean().0 as f64;
+    let mixed = mean(&volume.read_service) * share + mean(&volume.write_service) * (1.0 - share);
+    (mixed as u64).max(1)
+}
+
+impl Week {
+    fn add(&mut self, phase: &Phase, part: &LoadPart, service_ns: u64) {
+        let iops = phase.nanorequests_per_s as f64 / NANOREQUESTS as f64;
+        if self.iops_start.is_none() || phase.start_ns < START_NS {
+            self.iops_start = Some(iops);
+        }
+        self.iops_end = iops;
+        if let Some(limit) = phase.limit {
+            *self.limited_ns.entry(limit.kind).or_default() += phase.duration_ns();
+            if limit.credits_ended {
+                self.credits_end_ns.get_or_insert(phase.start_ns);
+                self.credits_ended_ns += phase.duration_ns();
+            }
+        }
+        let served = phase.served() as f64 / NANOREQUESTS as f64;
+        let waits = match part.arrivals {
+            // Of the requests in flight, those that are not in service wait.
+            PartArrivals::Closed(depth) if phase.limit.is_some() => {
+                let wait_ns = f64::from(depth) * 1e9 / iops - service_ns as f64;
+                EvenWaits {
+                    start_ns: wait_ns,
+                    end_ns: wait_ns,
+                }
+            }
+            _ => EvenWaits {
+                start_ns: phase.wait_start_ns as f64,
+                end_ns: phase.wait_end_ns as f64,
+            },
+        };
+        self.responses.add(served, part.read_share(), waits);
+        self.list_phase(*phase);
+    }
+
+    /// Lists a phase, or extends the one before if its rate and the direction of its backlog are the
+    /// same.
+    fn list_phase(&mut self, phase: Phase) {
+        let key = |phase: &Phase| {
+            let backlog = phase.backlog_end.cmp(&phase.backlog_start);
+            (phase.nanorequests_per_s, phase.limit, backlog)
+        };
+        let count = self.phases.len();
+        match self.phases.last_mut() {
+            Some(last) if self.phases_left_out == 0 && key(last) == key(&phase) => {
+                last.end_ns = phase.end_ns;
+                last.backlog_end = phase.backlog_end;
+            }
+            _ if count < PHASES_MAX => self.phases.push(phase),
+            _ => self.phases_left_out += 1,
+        }
+    }
+
+    fn describe(
+        self,
+        volume: &VolumeSpecification,
+        fluid: &FluidVolume,
+        is_open: bool,
+        left_over: u128,
+    ) -> VolumeFigures {
+        let iops_start = self.iops_start.unwrap_or(0.0);
+        let verdict = match is_open {
+            true if left_over > 0 => VolumeVerdict::Fails,
+            true if self.responses.wait_max_ns() > WAIT_BEHIND_NS => VolumeVerdict::FallsBehind,
+            true => VolumeVerdict::Carries,
+            false if self.iops_end < 0.99 * iops_start => VolumeVerdict::Slows,
+            false => VolumeVerdict::Steady,
+        };
+        let quantile_ms = |share| {
+            let (reads, writes) = (&volume.read_service, &volume.write_service);
+            self.responses.quantile_ns(share, reads, writes) / 1e6
+        };
+        let longest = self.limited_ns.iter().max_by_key(|(_, ns)| **ns);
+        VolumeFigures {
+            volume: String::new(),
+            size_gib: (volume.sectors * u64::from(volume.sector_bytes)).div_ceil(GIB),
+            settings: Vec::new(),
+            is_smallest: false,
+            verdict,
+            p50_ms: quantile_ms(0.5),
+            p99_ms: quantile_ms(0.99),
+            wait_max_s: self.responses.wait_max_ns() / 1e9,
+            credits_end_s: self.credits_end_ns.map(|ns| ns as f64 / 1e9),
+            credits_ended_share: self.credits_ended_ns as f64 / fluid.now_ns().max(1) as f64,
+            credits_left_share: credits_left_share(fluid),
+            backlog_end: fluid.backlog() as f64 / NANOREQUESTS as f64,
+            iops_start,
+            iops_end: self.iops_end,
+            limit: longest.map(|(kind, _)| rate_limit_label(*kind).to_owned()),
+            phases: self.phases.iter().map(describe_phase).collect(),
+            phases_left_out: self.phases_left_out,
+        }
+    }
+}
+
+fn credits_left_share(fluid: &FluidVolume) -> Option<f64> {
+    let share = |kind| {
+        let most = fluid.credits_max(kind).filter(|most| *most > 0)?;
+        Some(fluid.credits(kind)? as f64 / most as f64)
+    };
+    VolumeLimit::ALL
+        .into_iter()
+        .filter_map(share)
+        .min_by(f64::total_cmp)
+}
+
+fn describe_phase(phase: &Phase) -> VolumePhase {
+    let requests = |nano: u128| nano as f64 / NANOREQUESTS as f64;
+    let ended = |limit: PhaseLimit| limit.credits_ended;
+    VolumePhase {
+        start_s: phase.start_ns as f64 / 1e9,
+        end_s: phase.end_ns as f64 / 1e9,
+        iops: requests(phase.nanorequests_per_s),
+        backlog_end: requests(phase.backlog_end),
+        limit: phase
+            .limit
+            .map(|limit| rate_limit_label(limit.kind).to_owned()),
+        credits_ended: phase.limit.is_some_and(ended),
+    }
+}
