@@ -64,6 +64,7 @@ bench:
 	./bench/explain
 	./bench/record
 	./bench/serve
+	./bench/cuts
 	./bench/events
 	./bench/verdicts
 	./bench/report

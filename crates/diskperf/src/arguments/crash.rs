@@ -61,7 +61,8 @@ pub(crate) struct CrashArguments {
     /// Write the result to this file as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
-    /// Media that are checked at the same time [default: one for each processor]
+    /// Media that are checked at the same time [default: four for each processor, and one with
+    /// --directory]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64), allow_negative_numbers = true)]
     pub(crate) jobs: Option<u16>,
     /// Seconds of the drive in a second: 10 is ten times as fast as real time

@@ -19,6 +19,10 @@ use diskperf_serve::resolve_drive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Media that are checked at the same time for each processor. A mount and an unmount mostly wait
+/// for the kernel; from 4 on, two processors are busy.
+const MEDIA_PER_PROCESSOR: usize = 4;
+
 /// Runs a workload on a modelled drive, cuts the power, and prints what was lost.
 pub(crate) fn crash(arguments: &CrashArguments, store: Option<&Path>) -> CommandResult {
     let options = CrashOptions {
@@ -32,7 +36,11 @@ pub(crate) fn crash(arguments: &CrashArguments, store: Option<&Path>) -> Command
         }),
         policy: arguments.cut,
         seed: arguments.seed,
-        jobs: arguments.jobs.map_or_else(available_threads, usize::from),
+        jobs: match (arguments.jobs, arguments.directory) {
+            (Some(jobs), _) => usize::from(jobs),
+            (None, true) => available_threads(),
+            (None, false) => MEDIA_PER_PROCESSOR * available_threads(),
+        },
     };
     let open = |option: &str, path: &Option<PathBuf>| {
         let path = path.as_deref();

@@ -14,14 +14,19 @@ const NEEDS: &[Needs] = &[
     Needs::Tool("python3"),
 ];
 
-/// Starts diskperf as an ordinary user who may open /dev/fuse, whatever this machine lets others
-/// do. The first argument is the user's directory, the second the program of the tests.
-const AS_ORDINARY_USER: &str = r#"set -e
+/// Script that runs a command as an ordinary user who may open /dev/fuse, whatever this machine
+/// lets others do. The first argument is the user's directory, which gets diskperf, the second the
+/// program of the tests.
+fn as_ordinary_user(command: &str) -> String {
+    format!(
+        r#"set -e
 [ -e "$0/diskperf" ] || cp "$1" "$0/diskperf"; shift
 mkdir -p "$0/device"; mount -t tmpfs -o mode=755 device "$0/device"
 mknod -m 666 "$0/device/fuse" c 10 229; mount --bind "$0/device/fuse" /dev/fuse
 exec setpriv --reuid 65534 --regid 65534 --clear-groups \
-    env TMPDIR="$0/temporary" XDG_DATA_HOME="$0/data" DISKPERF="$0/diskperf" "$0/diskperf" "$@""#;
+    env TMPDIR="$0/temporary" XDG_DATA_HOME="$0/data" DISKPERF="$0/diskperf" {command}"#
+    )
+}
 
 /// Ordinary user with a directory that has the scripts of the tests.
 struct OrdinaryUser {
@@ -53,8 +58,14 @@ impl OrdinaryUser {
     }
 
     fn run(&self, arguments: &[&str]) -> Outcome {
+        self.run_script(r#""$0/diskperf" "$@""#, arguments)
+    }
+
+    /// Runs a command for the shell, in which `$0` is the user's directory.
+    fn run_script(&self, command: &str, arguments: &[&str]) -> Outcome {
         let place = self.place.path().to_str().expect("the path is text");
-        let before = ["unshare", "--mount", "sh", "-c", AS_ORDINARY_USER, place];
+        let script = as_ordinary_user(command);
+        let before = ["unshare", "--mount", "sh", "-c", &script, place];
         self.user.run_by(&before, arguments)
     }
 
@@ -250,5 +261,23 @@ fn a_loss_of_files_names_the_sync_that_is_missing() {
         .expect(2, &["--check"]);
     user.run(&["crash", "true", "--on", "nvme-tlc"])
         .expect(2, &["needs root", "`--directory`"]);
+    user.assert_nothing_left();
+}
+
+/// Crash test whose own workload kills it, and `diskperf clean` after it.
+const KILL: &str = r#"sh -c '
+"$0/diskperf" crash "echo 1 > file; kill -9 \$PPID; sleep 1" --directory --check true
+[ $? = 137 ] || exit 3
+"$0/diskperf" clean || exit 4
+! grep "/recorded fuse" /proc/self/mounts' "$0""#;
+
+#[test]
+fn what_a_killed_test_of_a_directory_leaves_is_cleaned() {
+    if !can_run("what_a_killed_test_of_a_directory_leaves_is_cleaned", NEEDS) {
+        return;
+    }
+    let user = OrdinaryUser::new();
+    let outcome = user.run_script(KILL, &[]).expect(0, &[]);
+    outcome.shows(&["removed"]);
     user.assert_nothing_left();
 }

@@ -121,22 +121,10 @@ impl UserMount {
         let Some(socket) = self.socket.take() else {
             return Ok(());
         };
-        let mut command = Command::new(PROGRAM);
-        command.args(["-u", "-z", "--"]).arg(&self.directory);
-        let ended = command.stdin(Stdio::null()).output();
+        let unmounted = unmount_of_user(&self.directory);
         drop(socket);
         let _ = self.child.wait();
-        match ended {
-            Ok(output) if output.status.success() => Ok(()),
-            Ok(output) => Err(UserMountError::Refused {
-                directory: self.directory.clone(),
-                message: combine_output(&output),
-            }),
-            Err(source) => Err(UserMountError::Failed {
-                directory: self.directory.clone(),
-                source,
-            }),
-        }
+        unmounted
     }
 }
 
@@ -144,6 +132,27 @@ impl Drop for UserMount {
     fn drop(&mut self) {
         // Nobody is left to report to.
         let _ = self.end();
+    }
+}
+
+/// Unmounts a FUSE file system of this user. Processes that still use it keep it, without a place.
+///
+/// # Errors
+///
+/// fusermount3 is missing, or refuses because the mount is another user's or none.
+pub fn unmount_of_user(directory: &Path) -> Result<(), UserMountError> {
+    let mut command = Command::new(PROGRAM);
+    command.args(["-u", "-z", "--"]).arg(directory);
+    match command.stdin(Stdio::null()).output() {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(UserMountError::Refused {
+            directory: directory.to_owned(),
+            message: combine_output(&output),
+        }),
+        Err(source) => Err(UserMountError::Failed {
+            directory: directory.to_owned(),
+            source,
+        }),
     }
 }
 

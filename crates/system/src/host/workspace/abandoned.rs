@@ -6,10 +6,12 @@ use crate::host::device::detach_backed_by;
 use crate::host::fresh::unmount_with_retries;
 use crate::host::listing::DirectoryListing;
 use crate::host::processes::is_process_alive;
+use crate::host::user_mount::unmount_of_user;
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::OsString;
 use std::fs::File;
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -102,9 +104,15 @@ fn unmount_inside(folder: &WorkspaceFolder) -> Result<(), WorkspaceError> {
         path: folder.path().to_owned(),
         source,
     };
-    for (_, below) in folder.mounts_inside().map_err(failed)? {
+    for (shown, below) in folder.mounts_inside().map_err(failed)? {
         let mount_point = path_through(folder.directory()).join(below);
-        unmount_with_retries(&mount_point).map_err(failed)?;
+        match unmount_with_retries(&mount_point) {
+            // A user unmounts what the user mounted by FUSE, and nothing else.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                unmount_of_user(&shown).map_err(|_| failed(error))?;
+            }
+            unmounted => unmounted.map_err(failed)?,
+        }
     }
     Ok(())
 }
