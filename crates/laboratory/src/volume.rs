@@ -9,8 +9,8 @@ use diskperf_device::volume::charge::ChargeRules;
 use diskperf_models::LaboratoryError;
 use diskperf_models::job_file::parse_text;
 use diskperf_models::volume::{
-    LoadBuilder, LoadedRequest, VolumeLoad, VolumeSearch, VolumeType, list_volume_types,
-    read_job_file, report_volumes,
+    LOADED_BYTES_MAX, LoadBuilder, LoadedRequest, VolumeLoad, VolumeSearch, VolumeType,
+    list_volume_types, read_job_file, report_volumes,
 };
 use diskperf_timeline::Setting;
 use std::path::Path;
@@ -109,6 +109,12 @@ fn read_trace(
         });
     };
     opened.for_each_request(stop, |record, _| {
+        if record.length_bytes > LOADED_BYTES_MAX {
+            return Err(LaboratoryError::Request(format!(
+                "{}: a request of {} bytes; volumes are calculated for requests of up to 1 GiB",
+                request.load, record.length_bytes
+            )));
+        }
         add(record);
         Ok(())
     })?;

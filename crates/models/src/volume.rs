@@ -9,7 +9,7 @@ mod types;
 mod week;
 
 pub use job::read_job_file;
-pub use load::{LoadBuilder, LoadedRequest, VolumeLoad};
+pub use load::{LOADED_BYTES_MAX, LoadBuilder, LoadedRequest, VolumeLoad};
 pub use search::{VolumeSearch, report_volumes};
 pub use types::{VolumeType, list_volume_types};
 

@@ -12,6 +12,8 @@ use std::sync::Arc;
 /// Nanorequests per request: rates and backlogs are whole numbers of them.
 pub const NANOREQUESTS: u128 = 1_000_000_000;
 const NS_PER_S: u128 = 1_000_000_000;
+/// Highest rate of a volume without limits, in nanorequests per second: above all hardware.
+const NANOREQUESTS_PER_S_MAX: u128 = 100_000_000 * NANOREQUESTS;
 /// Nanoseconds in a millisecond. Flows are in picotokens per millisecond, which keeps them exact to
 /// a millionth of a token per second.
 const NS_PER_MS: u128 = 1_000_000;
@@ -193,7 +195,8 @@ impl FluidVolume {
         let depth = u128::from(specification.queue_depth);
         Self {
             limits: specification.buckets().into_iter().map(limit).collect(),
-            nanorequests_per_s_max: depth * NANOREQUESTS * NS_PER_S / u128::from(slower.0.max(1)),
+            nanorequests_per_s_max: (depth * NANOREQUESTS * NS_PER_S / u128::from(slower.0.max(1)))
+                .min(NANOREQUESTS_PER_S_MAX),
             now_ns: 0,
             backlog: VecDeque::new(),
             backlog_requests: 0,

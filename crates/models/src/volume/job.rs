@@ -1,7 +1,7 @@
 //! Load of a fio job file: its jobs with their rates or depths, one part for each set of jobs that
 //! run at the same time.
 
-use super::load::{LoadBuilder, LoadedRequest, PartArrivals, VolumeLoad};
+use super::load::{LOADED_BYTES_MAX, LoadBuilder, LoadedRequest, PartArrivals, VolumeLoad};
 use crate::error::LaboratoryError;
 use diskperf_device::volume::charge::ChargeRules;
 use diskperf_device::volume::fluid::NANOREQUESTS;
@@ -13,6 +13,12 @@ use diskperf_sim::{RandomStream, RandomStreams};
 const SAMPLE_REQUESTS: u64 = 8192;
 /// Requests before these, after which streams are known as such.
 const WARM_UP_REQUESTS: u64 = 1024;
+/// Clones of a job whose requests are sampled.
+const SAMPLE_CLONES_MAX: u32 = 256;
+/// Size of the files of one clone at most, in bytes: a pebibyte.
+const AREA_BYTES_MAX: u64 = 1 << 50;
+/// Size of the data of all jobs at most, in bytes: above all volumes.
+const DATA_BYTES_MAX: u64 = 1 << 60;
 /// Size of a job's files, if the job file does not say it, in bytes.
 const DEFAULT_AREA_BYTES: u64 = 1 << 30;
 
@@ -31,6 +37,10 @@ pub fn read_job_file(
     let mut first_byte = 0;
     let mut jobs: &[JobDefinition] = &file.jobs;
     let has_rate = jobs.first().is_some_and(|job| rates(job).is_some());
+    if jobs.is_empty() {
+        let message = format!("{name}: the job file has no jobs; add a section");
+        return Err(LaboratoryError::Request(message));
+    }
     while let Some(first) = jobs.first() {
         let later = jobs[1..]
             .iter()
@@ -53,11 +63,10 @@ pub fn read_job_file(
         }
         let mut streams = Vec::new();
         for job in part {
-            for clone in 0..job.order.clone_count {
-                let stream = JobStream::new(job, clone, first_byte);
-                first_byte = stream.end_byte();
-                streams.push(stream);
-            }
+            let clones = 0..job.order.clone_count.min(SAMPLE_CLONES_MAX);
+            streams.extend(clones.map(|clone| JobStream::new(job, clone, first_byte)));
+            let data = area_bytes(job).saturating_mul(u64::from(job.order.clone_count));
+            first_byte = first_byte.saturating_add(data).min(DATA_BYTES_MAX);
         }
         builder.extend_data(first_byte);
         sample(&mut builder, &mut streams);
@@ -188,6 +197,14 @@ fn check_job(job: &JobDefinition, has_rate: bool) -> Result<(), Errors> {
             "give reads or writes",
         );
     }
+    if job.block_bytes_max() > LOADED_BYTES_MAX {
+        return refuse(
+            "bs",
+            "a request of more than 1 GiB",
+            "this long",
+            "give at most 1g",
+        );
+    }
     if job.iolog.replayed_path.is_some() {
         return refuse(
             "read_iolog",
@@ -230,6 +247,13 @@ fn add_notes(builder: &mut LoadBuilder, job: &JobDefinition) {
     }
 }
 
+/// Returns the size of the files of one clone of a job, in bytes.
+fn area_bytes(job: &JobDefinition) -> u64 {
+    let size = job.target.size.and_then(|size| size.bytes());
+    let size = size.unwrap_or(DEFAULT_AREA_BYTES).min(AREA_BYTES_MAX);
+    size.max(job.block_bytes_max())
+}
+
 /// Requests of one clone of a job.
 struct JobStream<'a> {
     job: &'a JobDefinition,
@@ -246,7 +270,6 @@ struct JobStream<'a> {
 
 impl<'a> JobStream<'a> {
     fn new(job: &'a JobDefinition, clone: u32, start_byte: u64) -> Self {
-        let size = job.target.size.and_then(|size| size.bytes());
         let rates = rates(job);
         let access = job.pattern.access;
         Self {
@@ -257,10 +280,8 @@ impl<'a> JobStream<'a> {
             issued: 0,
             draws: RandomStreams::new(job.random.seed)
                 .named_stream(&format!("{}.{clone}", job.name)),
-            start_byte,
-            area_bytes: size
-                .unwrap_or(DEFAULT_AREA_BYTES)
-                .max(job.block_bytes_max()),
+            start_byte: start_byte + u64::from(clone) * area_bytes(job),
+            area_bytes: area_bytes(job),
             next_offset: [0; 2],
             read_share: match (
                 access.includes(Direction::Read),
@@ -273,10 +294,6 @@ impl<'a> JobStream<'a> {
                 }),
             },
         }
-    }
-
-    fn end_byte(&self) -> u64 {
-        self.start_byte + self.area_bytes
     }
 
     fn draw_request(&mut self) -> LoadedRequest {

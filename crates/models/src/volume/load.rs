@@ -6,6 +6,8 @@ use diskperf_device::volume::fluid::{ChargeTotal, FluidArrivals, NANOREQUESTS};
 
 const NS_PER_S: u64 = 1_000_000_000;
 const GIB: u64 = 1 << 30;
+/// Longest request of a load, in bytes.
+pub const LOADED_BYTES_MAX: u64 = GIB;
 /// Number of parts that a trace is divided into at most, all repetitions together.
 const TRACE_PARTS_MAX: u64 = 1 << 17;
 
@@ -173,7 +175,7 @@ impl LoadBuilder {
         );
     }
 
-    /// Returns the load.
+    /// Returns the load, whose last part was ended.
     pub fn finish(self) -> VolumeLoad {
         self.load
     }

@@ -12,7 +12,7 @@ use diskperf_catalogue::Setting;
 pub struct VolumeSearch<'a> {
     /// Types of volumes that are given the load.
     pub types: &'a [VolumeType<'a>],
-    /// Load that repeats.
+    /// Load that repeats until `total_ns`.
     pub load: &'a VolumeLoad,
     /// Duration of all repetitions in nanoseconds.
     pub total_ns: u64,

@@ -12,9 +12,15 @@ use diskperf_fio::{JobEnvironment, JobFile};
 use diskperf_sim::{RandomStreams, Time};
 
 const SECOND: u64 = 1_000_000_000;
+/// Credits of gp2 of which 5400 requests are left.
+const FEW: &[(&str, &str)] = &[("credits_at_start_share", "0.001")];
+
+/// Runtime in seconds, rate in requests per second, and size in KiB.
+type Part = (u64, u64, u64);
+type Settings = &'static [(&'static str, &'static str)];
 
 /// Job file of parts, each with a runtime in seconds, a rate and a size in KiB.
-fn job_file(parts: &[(u64, u64, u64)]) -> String {
+fn job_file(parts: &[Part]) -> String {
     let mut text = "[global]\ndirect=1\nrw=randread\nsize=1g\ntime_based\n".to_owned();
     for (number, (seconds, rate, kib)) in parts.iter().enumerate() {
         text += &format!(
@@ -43,7 +49,7 @@ fn volume(name: &str, settings: &[(&str, &str)]) -> VolumeSpecification {
 }
 
 /// Response times of evenly spaced requests, sorted, in nanoseconds.
-fn simulate(volume: &VolumeSpecification, parts: &[(u64, u64, u64)]) -> Vec<u64> {
+fn simulate(volume: &VolumeSpecification, parts: &[Part]) -> Vec<u64> {
     let mut volume = volume.clone();
     volume.queue_depth = u32::MAX;
     let device = volume.build(&RandomStreams::new(7), Unit::default());
@@ -72,30 +78,28 @@ fn simulate(volume: &VolumeSpecification, parts: &[(u64, u64, u64)]) -> Vec<u64>
 
 #[test]
 fn percentiles_and_verdicts_equal_those_of_each_request_simulated() {
-    // Credits of 0.1 % of gp2 are 5400 requests.
-    let few = [("credits_at_start_share", "0.001")];
-    let rows: &[(&str, &[(&str, &str)], &[(u64, u64, u64)], VolumeVerdict)] = &[
+    let rows: &[(&str, Settings, &[Part], VolumeVerdict)] = &[
         (
             "gp2",
-            &few,
+            FEW,
             &[(60, 350, 16), (60, 100, 16)],
             VolumeVerdict::Carries,
         ),
         (
             "gp2",
-            &few,
+            FEW,
             &[(60, 500, 16), (60, 100, 16)],
             VolumeVerdict::FallsBehind,
         ),
         (
             "gp2",
-            &few,
+            FEW,
             &[(60, 500, 16), (30, 280, 16)],
             VolumeVerdict::Fails,
         ),
         (
             "gp2",
-            &few,
+            FEW,
             &[(40, 600, 16), (80, 100, 1024)],
             VolumeVerdict::Fails,
         ),
@@ -119,7 +123,7 @@ fn percentiles_and_verdicts_equal_those_of_each_request_simulated() {
         ),
         (
             "premium-ssd",
-            &few,
+            FEW,
             &[(60, 900, 4), (60, 100, 4)],
             VolumeVerdict::FallsBehind,
         ),

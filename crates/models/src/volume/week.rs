@@ -61,7 +61,7 @@ pub(super) fn carry(
                 week.add(&phase, part, service_ns)
             });
         }
-        if fluid.now_ns() % load.duration_ns().max(1) == 0 || left_over.is_none() {
+        if fluid.now_ns().is_multiple_of(load.duration_ns()) || left_over.is_none() {
             left_over = Some(fluid.backlog() / NANOREQUESTS);
         }
     }
