@@ -11,7 +11,7 @@ use crate::angles::{
 };
 use crate::arrival::{self, FittedArrival, ObservedArrival, SeekCircumstances, TERM_NAMES};
 use crate::entry;
-use crate::guard::{self, FitStage, PREDICTED_US_MAX};
+use crate::guard::{self, FitStage};
 use crate::parameter::FittedParameter;
 use crate::phase_step::PhaseStep;
 use crate::places::{LocatedRequest, RequestBeyondCapacity, locate_requests};
@@ -22,7 +22,7 @@ use crate::proposal::{
 use crate::remains::{RemainingErrors, classify_errors};
 use crate::replay::{ReplayedRequest, ServedRequest, replay_each, replay_requests, us_from_time};
 use crate::rules::{ChosenReadCache, ReadCacheSearch};
-use crate::score::Score;
+use crate::score::{Predictions, Score};
 use diskperf_device::disk::cache::{
     KeepAfterRead, KeepAfterWrite, ReadAheadScope, ReadAheadTrigger, WriteCacheSpecification,
 };
@@ -356,6 +356,12 @@ pub(crate) fn run_fit<'w>(
     work
 }
 
+/// Disk with its predictions of the fitted requests.
+struct PredictedDisk {
+    disk: DiskSpecification,
+    predictions: Predictions,
+}
+
 /// State of a fit in progress, with the disk and the parameters fitted so far.
 pub(crate) struct FitState<'w> {
     input: &'w FitInput<'w>,
@@ -407,17 +413,31 @@ impl FitState<'_> {
         phase::completions_us(&requests, self.input.think_position)
     }
 
-    /// Returns the number of requests that a replay predicts within the tolerance.
-    fn count_predicted(&self, disk: &DiskSpecification) -> usize {
-        let replayed = replay_requests(disk, self.requests, self.input.think_position);
+    /// Replays the fitted requests on a disk.
+    fn predict(&self, disk: DiskSpecification) -> PredictedDisk {
+        let replayed = replay_requests(&disk, self.requests, self.input.think_position);
         let pairs = service_time_pairs(self.requests, &replayed);
-        let met = |pair: &&(f64, f64)| (pair.0 - pair.1).abs() <= PREDICTED_US_MAX;
-        pairs.iter().filter(met).count()
+        PredictedDisk {
+            disk,
+            predictions: Predictions::new(&pairs),
+        }
     }
 
-    /// Returns the difference in predicted requests that two replays may have by chance.
-    fn predicted_by_chance(&self) -> usize {
-        (self.requests.len() as f64).sqrt() as usize
+    /// Selects the disk that predicts the most requests, if it predicts more than the current one
+    /// and the gain exceeds chance.
+    fn choose_disk(&mut self, disks: Vec<DiskSpecification>) {
+        let mut best = self.predict(self.disk.clone());
+        for disk in disks {
+            let other = self.predict(disk);
+            if other
+                .predictions
+                .gain_over(&best.predictions)
+                .exceeds_chance()
+            {
+                best = other;
+            }
+        }
+        self.disk = best.disk;
     }
 
     /// Selects the middle of the disks that predict the most requests, if the gain exceeds chance.
@@ -427,16 +447,19 @@ impl FitState<'_> {
         name: &str,
         value: impl Fn(&DiskSpecification) -> f64,
     ) {
-        let found: Vec<usize> = disks
+        let found: Vec<Predictions> = disks
             .iter()
-            .map(|disk| self.count_predicted(disk))
+            .map(|disk| self.predict(disk.clone()).predictions)
             .collect();
-        let most = found.iter().copied().max().unwrap_or(0);
-        if most <= self.count_predicted(&self.disk) + self.predicted_by_chance() {
+        let Some(best) = found.iter().max_by_key(|found| found.count()) else {
+            return;
+        };
+        let current = self.predict(self.disk.clone()).predictions;
+        if !best.gain_over(&current).exceeds_chance() {
             return;
         }
         let as_good: Vec<usize> = (0..disks.len())
-            .filter(|index| found[*index] + self.predicted_by_chance() / 4 >= most)
+            .filter(|index| !best.gain_over(&found[*index]).exceeds_chance())
             .collect();
         let ends = [as_good[0], as_good[as_good.len() - 1]];
         self.disk = disks[as_good[as_good.len() / 2]].clone();

@@ -3,7 +3,7 @@
 use crate::fit::{FitInput, run_fit, service_time_pairs};
 use crate::places::LocatedRequest;
 use crate::replay::replay_requests;
-use crate::score::Score;
+use crate::score::{Predictions, Score};
 
 /// Stage of a fit. Each stage includes the previous ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,8 +35,6 @@ impl FitStage {
 /// Share of the requests that are fitted to; the others are held out.
 const GUARD_FITTED_SHARE: f64 = 0.7;
 const HELD_OUT_REQUESTS_MIN: usize = 100;
-/// Largest error of a correctly predicted request, in microseconds.
-pub(crate) const PREDICTED_US_MAX: f64 = 500.0;
 /// Tolerated increase of the demerit, in milliseconds.
 const DEMERIT_INCREASE_MS_MAX: f64 = 0.01;
 
@@ -66,17 +64,14 @@ pub(crate) fn select_stage(given: &FitInput<'_>, placed: &[LocatedRequest]) -> F
 }
 
 struct HeldOutResult {
-    /// Whether each request is predicted within half a millisecond.
-    is_predicted: Vec<bool>,
+    predictions: Predictions,
     score: Score,
 }
 
 impl HeldOutResult {
     fn new(pairs: &[(f64, f64)]) -> HeldOutResult {
-        let met =
-            |(measured, modelled): &(f64, f64)| (measured - modelled).abs() <= PREDICTED_US_MAX;
         HeldOutResult {
-            is_predicted: pairs.iter().map(met).collect(),
+            predictions: Predictions::new(pairs),
             score: Score::from_pairs(pairs),
         }
     }
@@ -84,9 +79,8 @@ impl HeldOutResult {
     /// Tests whether this replay is better: more predicted requests without larger errors of the
     /// others, or equally many and closer distributions. Differences within chance do not count.
     fn is_better_than(&self, than: &HeldOutResult) -> bool {
-        let both = || self.is_predicted.iter().zip(&than.is_predicted);
-        let gained = both().filter(|(own, other)| **own && !**other).count() as f64;
-        let lost = both().filter(|(own, other)| !**own && **other).count() as f64;
+        let gain = self.predictions.gain_over(&than.predictions);
+        let (gained, lost) = (gain.gained as f64, gain.lost as f64);
         // Of requests that one of the two meets, each meets half by chance.
         let chance = 2.0 * (gained + lost).sqrt();
         let (own, other) = (&self.score, &than.score);

@@ -271,9 +271,26 @@ impl LayerWriter {
                 self.entry.write_integer(key, new);
             }
         }
-        if old.map(|of| of.accepts_appends_only) != Some(new.accepts_appends_only) {
-            let key = "write_cache_appending_only";
-            self.entry.write_flag(key, new.accepts_appends_only);
+        for (key, old, new) in [
+            (
+                "write_cache_appending_only",
+                old.map(|of| of.accepts_appends_only),
+                new.accepts_appends_only,
+            ),
+            (
+                "write_cache_holds_destaged",
+                old.map(|of| of.holds_destaged_extent),
+                new.holds_destaged_extent,
+            ),
+            (
+                "write_cache_overhead_after_wait",
+                old.map(|of| of.repeats_overhead_after_wait),
+                new.repeats_overhead_after_wait,
+            ),
+        ] {
+            if old != Some(new) {
+                self.entry.write_flag(key, new);
+            }
         }
     }
 }

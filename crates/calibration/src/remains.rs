@@ -9,6 +9,7 @@ mod suppose;
 use crate::arrival::JITTER_US;
 use crate::places::LocatedRequest;
 use crate::replay::{ServedRequest, SteppedReplay, replay_with_state, us_from_time};
+use crate::score::PREDICTED_US_MAX;
 use diskperf_device::disk::device::{AnswerSource, DiskSpecification};
 use diskperf_diskspecs::phase::ThinkPosition;
 use diskperf_diskspecs::trace::ValidationOperation;
@@ -116,8 +117,6 @@ pub struct RemainingErrors {
     pub mispredicted: Vec<MispredictedRequest>,
 }
 
-/// Largest error of a correctly predicted request, in microseconds.
-const PREDICTED_US_MAX: f64 = 500.0;
 /// Number of standard deviations of arrival time within which a seek may end on either side of a
 /// sector.
 const ARRIVAL_SCATTER_DEVIATIONS: f64 = 3.0;

@@ -23,6 +23,56 @@ pub struct Score {
     pub modelled_ms: [f64; 3],
 }
 
+/// Largest error of a correctly predicted request, in microseconds.
+pub(crate) const PREDICTED_US_MAX: f64 = 500.0;
+
+/// Requests that a replay predicts within half a millisecond.
+#[derive(Clone, Debug)]
+pub(crate) struct Predictions {
+    is_met: Vec<bool>,
+}
+
+/// Requests that one of two replays predicts and the other does not.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PredictionGain {
+    pub(crate) gained: usize,
+    pub(crate) lost: usize,
+}
+
+impl Predictions {
+    /// Compares pairs of measured and modelled service times in microseconds.
+    pub(crate) fn new(pairs: &[(f64, f64)]) -> Predictions {
+        let is_met =
+            |(measured, modelled): &(f64, f64)| (measured - modelled).abs() <= PREDICTED_US_MAX;
+        Predictions {
+            is_met: pairs.iter().map(is_met).collect(),
+        }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.is_met.iter().filter(|is_met| **is_met).count()
+    }
+
+    pub(crate) fn gain_over(&self, other: &Predictions) -> PredictionGain {
+        let mut gain = PredictionGain::default();
+        for (own, other) in self.is_met.iter().zip(&other.is_met) {
+            gain.gained += usize::from(*own && !*other);
+            gain.lost += usize::from(!*own && *other);
+        }
+        gain
+    }
+}
+
+impl PredictionGain {
+    /// Tests whether the gain is significant: of the requests that only one replay predicts, each
+    /// has half of them by chance. Two standard deviations, and a few requests more, because
+    /// errors come in groups.
+    pub(crate) fn exceeds_chance(self) -> bool {
+        let (gained, lost) = (self.gained as f64, self.lost as f64);
+        gained - lost > 2.0 * (gained + lost).sqrt() + 3.0
+    }
+}
+
 /// Number of shares at which the distributions are compared.
 const QUANTILE_STEPS: usize = 10_000;
 

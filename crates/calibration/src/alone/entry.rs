@@ -195,5 +195,6 @@ fn write_buffer(entry: &mut EntryWriter, identified: &IdentifiedDrive, buffer: &
     entry.write_integer("destage_bytes", segment_bytes);
     entry.write_number("destage_idle_ms", 0.0);
     entry.write_flag("write_cache_appending_only", false);
+    entry.write_flag("write_cache_holds_destaged", true);
     entry.write_word("flush", "drains");
 }

@@ -31,7 +31,7 @@ pub(super) fn write_electronics(
     write_link(entry, drive, &firmware);
     entry.blank_line();
     write_read_cache(entry, &firmware.buffer);
-    write_write_cache(entry, &firmware.buffer, differs);
+    write_write_cache(entry, &firmware.buffer);
     entry.write_word("flush", "drains");
     differs.extend(unsupported_settings(&firmware));
 }
@@ -217,7 +217,7 @@ fn write_read_cache(entry: &mut EntryWriter, cache: &DriveBuffer) {
     entry.write_flag("read_ahead_after_hit", cache.reads_ahead_on_idle_hit);
 }
 
-fn write_write_cache(entry: &mut EntryWriter, cache: &DriveBuffer, differs: &mut Vec<String>) {
+fn write_write_cache(entry: &mut EntryWriter, cache: &DriveBuffer) {
     let is_on = cache.is_enabled && cache.fast_write != FastWriteSupport::None;
     let segment_bytes = (u64::from(cache.segment_blocks) * BLOCK_BYTES).max(BLOCK_BYTES);
     let segments = match cache.has_separate_write_segment {
@@ -239,12 +239,10 @@ fn write_write_cache(entry: &mut EntryWriter, cache: &DriveBuffer, differs: &mut
         "write_cache_appending_only",
         cache.fast_write == FastWriteSupport::AppendingToSegment,
     );
-    if cache.fast_write == FastWriteSupport::Mixed {
-        differs.push(
-            "Fast write level 2: a write waits for buffer space; in DiskSim, any write that does not append waits"
-                .to_owned(),
-        );
-    }
+    entry.write_flag(
+        "write_cache_holds_destaged",
+        cache.fast_write == FastWriteSupport::Mixed,
+    );
 }
 
 /// Lists the bus behaviours in the files that the modelled bus implements differently.

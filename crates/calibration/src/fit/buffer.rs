@@ -36,6 +36,8 @@ impl FitState<'_> {
                     destage_sectors_max: room,
                     serves_reads: true,
                     accepts_appends_only: false,
+                    holds_destaged_extent: true,
+                    repeats_overhead_after_wait: false,
                 });
             }
             (cache, false) => *cache = None,
@@ -60,46 +62,39 @@ impl FitState<'_> {
         self.disk.read_cache = chosen.read_cache;
     }
 
-    /// Determines how many extents of writes the buffer accepts before a write must wait, by the
-    /// number that most writes agree with.
+    /// Determines how many extents of writes the buffer accepts before a write must wait, whether
+    /// one that is being destaged counts, and when the overhead of a write that waits elapses.
     pub(super) fn fit_write_buffer(&mut self) {
         const WRITE_EXTENTS: [u32; 4] = [1, 2, 4, 16];
         let Some(filed) = self.disk.write_cache.clone() else {
             return;
         };
-        let met = |disk: &DiskSpecification| {
-            let mut met = 0usize;
-            replay_each(
-                disk,
-                self.requests,
-                self.input.think_position,
-                |placed, served| {
-                    let error_us = (served.service_us - placed.request.service_us).abs();
-                    let is_write = placed.request.operation == ValidationOperation::Write;
-                    met += usize::from(is_write && error_us <= PREDICTED_US_MAX);
-                },
-            );
-            met
-        };
-        let mut best = (met(&self.disk), filed.clone());
+        let mut disks = Vec::new();
         for extents in WRITE_EXTENTS {
             let room = u64::from(extents) * u64::from(filed.destage_sectors_max);
-            let other = WriteCacheSpecification {
-                extents_max: extents,
-                sectors_max: room.max(filed.sectors_max),
-                ..filed.clone()
-            };
-            let disk = DiskSpecification {
-                write_cache: Some(other.clone()),
-                ..self.disk.clone()
-            };
-            let met = met(&disk);
-            if met > best.0 {
-                best = (met, other);
+            for (holds, repeats) in [(true, false), (true, true), (false, false), (false, true)] {
+                let mut disk = self.disk.clone();
+                disk.write_cache = Some(WriteCacheSpecification {
+                    extents_max: extents,
+                    sectors_max: room.max(filed.sectors_max),
+                    holds_destaged_extent: holds,
+                    repeats_overhead_after_wait: repeats,
+                    ..filed.clone()
+                });
+                disks.push(disk);
             }
         }
-        self.add_chosen_parameter("cache.write_extents", best.1.extents_max);
-        self.disk.write_cache = Some(best.1);
+        self.choose_disk(disks);
+        let chosen = self.disk.write_cache.as_ref();
+        let Some(chosen) = chosen.cloned() else {
+            return;
+        };
+        self.add_chosen_parameter("cache.write_extents", chosen.extents_max);
+        self.add_chosen_parameter("cache.holds_destaged", chosen.holds_destaged_extent);
+        self.add_chosen_parameter(
+            "cache.overhead_after_wait",
+            chosen.repeats_overhead_after_wait,
+        );
     }
 }
 

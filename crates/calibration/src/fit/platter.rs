@@ -166,18 +166,14 @@ impl FitState<'_> {
     /// Determines whether reads and writes can start at any sector of their track, if more requests
     /// support this than the setting of the files.
     pub(super) fn choose_zero_latency(&mut self) {
-        let mut best = (self.count_predicted(&self.disk), self.disk.clone());
-        let chance = self.predicted_by_chance();
-        for (reads, writes) in [(false, false), (true, false), (false, true), (true, true)] {
+        let variants = [(false, false), (true, false), (false, true), (true, true)];
+        let variants = variants.map(|(reads, writes)| {
             let mut other = self.disk.clone();
             other.mechanism.zero_latency_reads = reads;
             other.mechanism.zero_latency_writes = writes;
-            let met = self.count_predicted(&other);
-            if met > best.0 + chance {
-                best = (met, other);
-            }
-        }
-        self.disk = best.1;
+            other
+        });
+        self.choose_disk(variants.into());
         let mechanism = &self.disk.mechanism;
         let chosen = [
             ("zero_latency.reads", mechanism.zero_latency_reads),
@@ -203,9 +199,6 @@ impl FitState<'_> {
         self.choose_setting(heads.collect(), "switch.head_ms", |disk| {
             disk.mechanism.head_switch_ms
         });
-        if !self.is_write_through() {
-            return;
-        }
         let settles = steps().map(|settle_ms| {
             let mut disk = self.disk.clone();
             let more_ms = settle_ms - disk.mechanism.write_settle_ms;

@@ -169,6 +169,18 @@ pub struct WriteCacheSpecification {
     #[cfg_attr(feature = "serde", serde(default))]
     #[cfg_attr(feature = "serde", serde(rename = "appending_only"))]
     pub accepts_appends_only: bool,
+    /// Whether an extent occupies its place among `extents_max` until its destage ends. With one
+    /// extent, a write that does not continue the last one waits for the medium: DiskSim's `Fast
+    /// write level` 2. The destage starts when all its data are in the cache. Otherwise a destage
+    /// that has begun leaves room for another extent, and overlaps the transfer over the link.
+    #[cfg_attr(feature = "serde", serde(default))]
+    #[cfg_attr(feature = "serde", serde(rename = "holds_destaged"))]
+    pub holds_destaged_extent: bool,
+    /// Whether the firmware starts anew on a write that waited for room: the command's overhead
+    /// then elapses after the wait instead of during it.
+    #[cfg_attr(feature = "serde", serde(default))]
+    #[cfg_attr(feature = "serde", serde(rename = "overhead_after_wait"))]
+    pub repeats_overhead_after_wait: bool,
 }
 
 #[cfg(feature = "serde")]

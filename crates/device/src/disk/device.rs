@@ -353,7 +353,16 @@ impl Disk {
         if self.observation.is_some() {
             self.note_decoding(now);
         }
+        let begins = now.max(self.decoding_end);
+        self.decoding_end = begins + self.command_overhead(now, &requests[id]);
         let request = &mut requests[id];
+        request.book_stage(Stage::ControllerQueue, moment(begins));
+        request.book_stage(Stage::Command, moment(self.decoding_end));
+        self.decoding.push_back((self.decoding_end, id));
+    }
+
+    /// Returns the overhead of a command that the firmware decodes from `now` on.
+    fn command_overhead(&mut self, now: Time, request: &crate::Request) -> Time {
         let kind = match request.operation {
             Operation::Read => {
                 let extent = sector_extent(request.sector, request.end());
@@ -378,11 +387,7 @@ impl Disk {
             (false, false) => PrecedingState::AfterRead,
             (false, true) => PrecedingState::AfterWrite,
         };
-        let begins = now.max(self.decoding_end);
-        self.decoding_end = begins + self.overheads.command_overhead(kind, before) + sectors;
-        request.book_stage(Stage::ControllerQueue, moment(begins));
-        request.book_stage(Stage::Command, moment(self.decoding_end));
-        self.decoding.push_back((self.decoding_end, id));
+        self.overheads.command_overhead(kind, before) + sectors
     }
 
     fn is_in_write_cache(&self, of: SectorExtent) -> bool {

@@ -175,6 +175,20 @@ pub struct PassingRun {
     pub start: Time,
     /// Time at which all sectors have passed.
     pub end: Time,
+    /// Number of sectors at the end of the run that passed before its first one, in a zero-latency
+    /// access.
+    pub early_sectors: u32,
+}
+
+/// Passage of contiguous sectors of one track.
+#[derive(Clone, Copy, Debug)]
+struct TrackPassage {
+    /// Time at which the first sector begins to pass.
+    start: Time,
+    /// Time at which all sectors have passed.
+    end: Time,
+    /// Number of sectors at the end that passed before the first one.
+    early_sectors: u32,
 }
 
 /// Time components of a movement of the arm.
@@ -404,9 +418,9 @@ impl Mechanism {
             let is_first = sector == access.first_sector;
             at = self.move_arm(at, (&run.position, is_first), access.is_write, &mut parts);
             self.time_until_angle(at, run.position.start_angle);
-            let passes;
-            (passes, at) =
+            let passage =
                 self.pass_sectors(at, (&run.position, sectors), access.is_write, &mut parts);
+            at = passage.end;
             let rewritten = (access.is_first_partial && sector == access.first_sector)
                 || (access.is_last_partial && sectors == left);
             if access.is_write && rewritten {
@@ -426,8 +440,9 @@ impl Mechanism {
             tell(PassingRun {
                 first_sector: sector,
                 sector_count: sectors,
-                start: passes,
+                start: passage.start,
                 end: at,
+                early_sectors: passage.early_sectors,
             });
             sector += u64::from(sectors);
             left -= sectors;
@@ -452,8 +467,7 @@ impl Mechanism {
         at + way.total()
     }
 
-    /// Lets sectors of the current track pass the head, and adds the time to `parts`. Returns the
-    /// times at which the first sector begins to pass and at which all have passed.
+    /// Lets sectors of the current track pass the head, and adds the time to `parts`.
     #[inline(always)]
     fn pass_sectors(
         &self,
@@ -461,7 +475,7 @@ impl Mechanism {
         (place, sectors): (&SectorPosition, u32),
         write: bool,
         parts: &mut AccessTimes,
-    ) -> (Time, Time) {
+    ) -> TrackPassage {
         let all = place.sector_angle * u64::from(sectors);
         if self.zero_latency[usize::from(write)] {
             let into = (self.spindle.angle_at(at) - place.start_angle).0;
@@ -479,19 +493,22 @@ impl Mechanism {
             .passing_times(at + latency, place.start_angle, all);
         parts.rotational_latency += latency;
         parts.transfer_time += transfer;
-        (at + latency, at + latency + transfer)
+        TrackPassage {
+            start: at + latency,
+            end: at + latency + transfer,
+            early_sectors: 0,
+        }
     }
 
     /// Lets sectors of the current track pass from one in their middle on, which takes a
-    /// revolution. Returns the times at which the first sector begins to pass and at which all have
-    /// passed.
+    /// revolution.
     fn pass_sectors_at(
         &self,
         at: Time,
         (place, sectors): (&SectorPosition, u32),
         first: u64,
         parts: &mut AccessTimes,
-    ) -> (Time, Time) {
+    ) -> TrackPassage {
         let of_first = place.start_angle + RotationAngle(place.sector_angle * first);
         let (mut at, mut begins) = (at, at);
         for (from, count) in [
@@ -507,7 +524,11 @@ impl Mechanism {
             begins = at + latency;
             at = begins + transfer;
         }
-        (begins, at)
+        TrackPassage {
+            start: begins,
+            end: at,
+            early_sectors: sectors - first as u32,
+        }
     }
 
     /// Returns the movement of the arm to a position. Only the start of a command (`commanded`) has

@@ -380,6 +380,16 @@ fn read_write_cache(reader: &mut Reader<'_>, sector_bytes: u32) -> Option<WriteC
             "write_cache_appending_only",
             "whether only a write that continues a pending one completes before it is on the medium",
         );
+    let holds_destaged = reader.is_readable("write_cache_holds_destaged")
+        && reader.flag(
+            "write_cache_holds_destaged",
+            "whether an extent occupies the write cache until its destage ends",
+        );
+    let overhead_after_wait = reader.is_readable("write_cache_overhead_after_wait")
+        && reader.flag(
+            "write_cache_overhead_after_wait",
+            "whether a write that waits for the write cache has its overhead after the wait",
+        );
     let mut bytes = |key, doc| reader.integer(key, 512..=1_000_000_000_000, doc);
     let room = bytes("write_cache_bytes", "capacity of the write cache");
     let destaged = bytes("destage_bytes", "maximum size of one destage write");
@@ -413,5 +423,7 @@ fn read_write_cache(reader: &mut Reader<'_>, sector_bytes: u32) -> Option<WriteC
         destage_sectors_max: sectors(destaged).min(u64::from(u32::MAX)) as u32,
         serves_reads: read_hits,
         accepts_appends_only: appending_only,
+        holds_destaged_extent: holds_destaged,
+        repeats_overhead_after_wait: overhead_after_wait,
     })
 }

@@ -128,6 +128,8 @@ fn write_cache(appending_only: bool) -> WriteCacheSpecification {
         destage_sectors_max: 16,
         serves_reads: true,
         accepts_appends_only: appending_only,
+        holds_destaged_extent: false,
+        repeats_overhead_after_wait: false,
     }
 }
 

@@ -69,6 +69,8 @@ pub(super) fn write_cache() -> WriteCacheSpecification {
         destage_sectors_max: 1000,
         serves_reads: true,
         accepts_appends_only: false,
+        holds_destaged_extent: false,
+        repeats_overhead_after_wait: false,
     }
 }
 

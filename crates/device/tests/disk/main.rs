@@ -15,6 +15,7 @@ mod queue;
 mod seek;
 mod shingled;
 mod streams;
+mod write_buffer;
 
 use diskperf_device::disk::layout::{LayoutSpecification, Sparing, TrackOrder, ZoneSpecification};
 use diskperf_device::disk::mechanism::{Mechanism, MechanismSpecification};

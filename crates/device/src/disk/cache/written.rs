@@ -41,6 +41,7 @@ pub struct WriteBackCache {
     extents_max: usize,
     high_water_share: f64,
     accepts_appends_only: bool,
+    holds_destaged_extent: bool,
     /// Pending extents by first sector: the end, and the sequence number of the oldest write.
     extent_by_first_sector: BTreeMap<u64, (u64, u64)>,
     /// Pending extents in the form in which scheduling policies read them, in no order.
@@ -59,6 +60,7 @@ impl WriteBackCache {
             extents_max: specification.extents_max as usize,
             high_water_share: specification.high_water_share,
             accepts_appends_only: specification.accepts_appends_only,
+            holds_destaged_extent: specification.holds_destaged_extent,
             extent_by_first_sector: BTreeMap::new(),
             destage_candidates: Vec::new(),
             candidate_first_sectors: Vec::new(),
@@ -135,9 +137,14 @@ impl WriteBackCache {
         if self.is_empty() {
             return true;
         }
-        let joins = || self.touching_extent(extent).is_some();
+        let continues = |of: SectorExtent| of.end_sector == extent.first_sector;
+        let joins = || {
+            self.touching_extent(extent).is_some() || self.destaging_extent.is_some_and(continues)
+        };
+        let held = self.holds_destaged_extent && self.destaging_extent.is_some();
+        let extents = self.destage_candidates.len() + usize::from(held);
         self.sector_count + extent.sectors() <= self.sectors_max
-            && (self.destage_candidates.len() < self.extents_max || joins())
+            && (extents < self.extents_max || joins())
     }
 
     fn touching_extent(&self, extent: SectorExtent) -> Option<SectorExtent> {
@@ -213,6 +220,16 @@ impl WriteBackCache {
         SectorExtent {
             first_sector: first,
             end_sector: end.min(first + most_sectors),
+        }
+    }
+
+    /// Returns the earliest time at which the arm starts to destage a pending extent. Where an extent
+    /// is held until it is on the medium, its data cross the link first. Other caches overlap the
+    /// two.
+    pub fn earliest_destage_time(&self, index: usize) -> Time {
+        match self.holds_destaged_extent {
+            true => self.destage_candidates[index].arrival,
+            false => Time::ZERO,
         }
     }
 

@@ -262,7 +262,7 @@ impl Disk {
             .then(|| self.build_access(begins, (&access, queued.cached_sectors)));
         let mut first_passes = begins;
         let parts = self.read_medium(begins, &access, run, |passing| {
-            let each = match passing.sector_count {
+            let each = match passing.sector_count - passing.early_sectors {
                 1 => (passing.end - passing.start).0,
                 sectors => (passing.end - passing.start).0 / u64::from(sectors),
             };
@@ -279,6 +279,13 @@ impl Disk {
                 }
             }
             left -= passing.sector_count;
+            if passing.early_sectors > 0 {
+                // Sectors cross in order: those that passed early follow the others.
+                let sector_ns = link_ns * per_medium as f64;
+                let behind = f64::from(passing.early_sectors + left);
+                let later = Time((behind * sector_ns + 0.5) as u64);
+                whole_by = whole_by.max(passing.end + later);
+            }
         });
         if let Some(observed) = observed {
             self.note_access(observed, first_passes);
@@ -334,7 +341,7 @@ impl Disk {
         }
     }
 
-    fn start_destage(&mut self, now: Time, index: usize) {
+    fn start_destage(&mut self, free: Time, index: usize) {
         let most = self.destage_sectors_max();
         let (layout, per_medium) = (self.mechanism.layout(), self.medium_sectors);
         let locate = |sector: u64| {
@@ -345,6 +352,7 @@ impl Disk {
             .write_back_cache
             .as_mut()
             .expect("a disk with a write cache");
+        let now = free.max(written.earliest_destage_time(index));
         let of = written.begin_destage(index, most, locate);
         let access = self.write_access(of);
         let follows = self.follows_last_sectors(access.first_sector, None);
@@ -536,7 +544,14 @@ impl Disk {
                 break;
             }
             self.writes_awaiting_buffer.pop_front();
-            self.transfer_into_buffer(now, requests, id);
+            let write = self.specification.write_cache.as_ref();
+            let overhead = match write.is_some_and(|write| write.repeats_overhead_after_wait) {
+                true => self.command_overhead(now, &requests[id]),
+                false => Time::ZERO,
+            };
+            requests[id].book_stage(Stage::Destage, moment(now));
+            requests[id].book_stage(Stage::Command, moment(now + overhead));
+            self.transfer_into_buffer(now + overhead, requests, id);
         }
     }
 }

@@ -94,7 +94,11 @@ impl Disk {
                 .saturating_mul(on_medium.min(u64::from(place.sectors_per_track) - 1)),
         );
         let first = crossing.start + self.link.write_transfer_time(1);
-        let ready = first.max(Time(crossing.end.0.saturating_sub(passing.0)));
+        // A write that may start at any of its sectors needs all of them.
+        let ready = match self.specification.mechanism.zero_latency_writes {
+            true => crossing.end,
+            false => first.max(Time(crossing.end.0.saturating_sub(passing.0))),
+        };
         self.discard_sectors(of);
         self.enqueue(now, requests, (id, 0), (crossing.start, ready));
     }
