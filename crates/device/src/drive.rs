@@ -7,7 +7,7 @@ pub use closed_loop::{ClosedLoop, Command};
 use crate::flash::device::power::Recovery;
 use crate::{Device, Operation, Request, RequestId, Requests, moment};
 use diskperf_sim::Time;
-use diskperf_spans::{Span, Stage, TracedArm, TracedFlash, stage_intervals};
+use diskperf_spans::{Span, Stage, StageInterval, TracedArm, TracedFlash, stage_intervals};
 use std::fmt;
 
 /// Drive for a caller's own event loop: a device with its requests in flight.
@@ -70,9 +70,14 @@ impl Completion {
         self.spans.spans()
     }
 
+    /// Iterates over the stages of the response time with their starts and ends, in order.
+    pub fn stage_intervals(&self) -> impl Iterator<Item = StageInterval> + '_ {
+        stage_intervals(self.spans.issued_at(), self.spans())
+    }
+
     /// Iterates over the stages of the response time with their durations, in order.
     pub fn stages(&self) -> impl Iterator<Item = (Stage, Time)> + '_ {
-        stage_intervals(self.spans.issued_at(), self.spans())
+        self.stage_intervals()
             .map(|interval| (interval.stage, Time(interval.duration().0)))
     }
 

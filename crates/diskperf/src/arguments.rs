@@ -82,7 +82,8 @@ pub(crate) enum Command {
     Trace(TraceArguments),
     /// Replay a block trace at its times, at a fixed queue depth, or with its think times
     Replay(ReplayArguments),
-    /// Serve a modelled drive to other programs in real time, as a network block device (NBD)
+    /// Serve a modelled drive to other programs in real time: as a network block device (NBD), a file or
+    /// a disk
     Serve(ServeArguments),
     /// Cut the power of a modelled drive (root) or a directory under a workload, at each flush or
     /// sync, and check what is left

@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const OUTPUT_ARGUMENTS: [&str; 11] = [
+const OUTPUT_ARGUMENTS: [&str; 12] = [
     "export_log",
     "junit",
     "metrics",
@@ -17,6 +17,7 @@ const OUTPUT_ARGUMENTS: [&str; 11] = [
     "report",
     "data_file",
     "socket",
+    "fuse",
     "control",
     "fault_log",
 ];

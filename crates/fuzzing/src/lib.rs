@@ -12,6 +12,7 @@ mod diskspecs;
 mod event_pages;
 mod job_file;
 mod kernel_text;
+mod nbd;
 mod runs;
 mod sizes;
 
@@ -40,7 +41,7 @@ impl FuzzTarget {
 }
 
 /// All fuzz targets, one for each parser.
-pub const TARGETS: [FuzzTarget; 15] = [
+pub const TARGETS: [FuzzTarget; 16] = [
     catalogue::ENTRY,
     catalogue::SETTING,
     sizes::SIZES,
@@ -56,6 +57,7 @@ pub const TARGETS: [FuzzTarget; 15] = [
     diskspecs::TRACE,
     block_traces::BLOCK_TRACE,
     crash_log::CRASH_LOG,
+    nbd::NBD_SESSION,
 ];
 
 fn to_text(bytes: &[u8]) -> String {

@@ -16,7 +16,7 @@ fn cases(target: &FuzzTarget) -> u32 {
         .unwrap_or(match target.name {
             // A store is opened for each.
             "store_file" | "store_row" => 200,
-            "catalogue_entry" | "setting" => 500,
+            "catalogue_entry" | "setting" | "nbd_session" => 500,
             _ => 2000,
         })
 }
@@ -199,7 +199,8 @@ targets!(
     drive_file,
     drive_trace,
     block_trace,
-    crash_log
+    crash_log,
+    nbd_session
 );
 
 /// Each target has a binary of libFuzzer.

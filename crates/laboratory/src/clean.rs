@@ -7,6 +7,7 @@
 //! by its backing file. The store only names places to search, because others may be able to write
 //! to it. Its rows cannot cause the removal of anything that would not be found without them.
 
+use crate::served_disk::clean_dead_files;
 use diskperf_models::LaboratoryError;
 use diskperf_store::{NotedWorkspace, RunHeading, Store};
 use diskperf_system::host::device::BlockDevice;
@@ -45,7 +46,7 @@ pub enum Leftover {
     PartialOutput(PathBuf),
     /// An instance of tracefs, a buffer for trace events of the kernel.
     TraceInstance(PathBuf),
-    /// Directory of a killed server of a drive, with its socket.
+    /// Directory of a killed server of a drive, with its socket, or a file that it showed.
     Server(PathBuf),
     /// A changed queue setting of a disk.
     DeviceSetting(queue_settings::RestoredSetting),
@@ -173,6 +174,7 @@ pub fn clean(
     for place in &places {
         clean_directory(place, cleaning, &mut cleaned);
     }
+    clean_dead_files(cleaning, &mut cleaned);
     for orphan in find_orphaned_loops() {
         let leftover = Leftover::LoopDevice {
             device: orphan.device().to_owned(),

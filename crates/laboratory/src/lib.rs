@@ -30,6 +30,7 @@ mod repetition;
 pub mod report;
 pub mod reproduce;
 pub mod runs;
+pub mod served_disk;
 mod steady;
 mod store_path;
 mod target;

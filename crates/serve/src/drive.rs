@@ -1,8 +1,10 @@
 //! A drive in real time: the model against the monotonic clock.
 
+mod activity;
 mod core;
 mod request;
 
+pub use activity::{ACTIVITY_PERIODS_MAX, ActivePart, ActivityPeriod, DriveShape};
 pub use request::{
     Client, Completed, DriveEvent, Outcome, RequestKind, ServedRequest, TakenEvents, TimedRequest,
 };
@@ -108,6 +110,9 @@ impl ServedDrive {
         let now = self.shared.clock.now();
         core.advance(now);
         let effects = core.submit(Delivery::new(client, tag), request, now);
+        // The clock is read again: a drive that takes no time has completed it by now, and
+        // nothing has to wake.
+        let now = self.shared.clock.now();
         core.advance(now);
         let completed = core.take_completed();
         self.shared.wake_if_earlier(&mut core, now);
@@ -124,6 +129,25 @@ impl ServedDrive {
     /// Removes and returns the events since the last call; none without [`Self::keep_events`].
     pub fn take_events(&self) -> TakenEvents {
         self.shared.lock_records().take_events()
+    }
+
+    /// Keeps the work of the drive's parts from now on, for [`Self::take_activity`].
+    pub fn keep_activity(&self) {
+        self.shared.lock().keep_activity();
+    }
+
+    /// Removes and returns the work of the drive's parts since the last call, part by part in the
+    /// order of time; nothing without [`Self::keep_activity`], or after a panic of the model.
+    pub fn take_activity(&self) -> Vec<ActivityPeriod> {
+        match self.shared.core.lock() {
+            Ok(mut core) => core.take_activity(),
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// Returns the parts of the drive that can be watched.
+    pub fn shape(&self) -> DriveShape {
+        activity::drive_shape(self.shared.lock_records().drive().device())
     }
 
     /// Returns the number of requests that have arrived and are not complete.

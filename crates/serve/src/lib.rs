@@ -1,9 +1,10 @@
 //! Modelled drives, served to other programs in real time.
 //!
-//! [`ServedDrive`] runs a drive of `diskperf-device` against the monotonic clock. A transport
-//! submits requests to it, and implements [`Client`], through which it learns that a request
-//! is due. [`Data`] has the bytes. [`nbd`] is a transport: the protocol of network block
-//! devices, over a Unix socket or the loopback.
+//! [`ServedDrive`] runs a drive of `diskperf-device` against the monotonic clock: a request is
+//! submitted, and a [`Client`] learns that it is due. [`Data`] has the bytes. An [`Exchange`]
+//! brings both together. A transport gives it requests, and implements [`Responder`], by which it
+//! sends answers. [`nbd`] is a transport: the protocol of network block devices, over a Unix
+//! socket or the loopback. [`FuseFile`] is another one: a file.
 //!
 //! # Time
 //!
@@ -31,7 +32,10 @@ mod control;
 mod data;
 mod drive;
 mod error;
+mod exchange;
 mod faults;
+mod fuse;
+mod http;
 pub mod nbd;
 mod private_directory;
 mod recording;
@@ -44,11 +48,14 @@ pub use clock::Clock;
 pub use control::ControlServer;
 pub use data::{Data, Extent};
 pub use drive::{
-    Client, Completed, DriveEvent, Outcome, RequestKind, ServedDrive, ServedRequest, TakenEvents,
-    TimedRequest,
+    ACTIVITY_PERIODS_MAX, ActivePart, ActivityPeriod, Client, Completed, DriveEvent, DriveShape,
+    Outcome, RequestKind, ServedDrive, ServedRequest, TakenEvents, TimedRequest,
 };
 pub use error::ServeError;
+pub use exchange::{Exchange, RequestFailure, Responder};
 pub use faults::{FaultLog, read_faults};
+pub use fuse::{FUSE_MOUNT_SOURCE, FuseFile, unmount_served_file};
+pub use http::{HttpResponse, HttpServer};
 pub use private_directory::{AbandonedDirectory, PrivateDirectory, abandoned_directories};
 pub use recording::ServedTraceRecorder;
 pub use resolve::resolve_drive;

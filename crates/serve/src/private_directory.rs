@@ -28,6 +28,9 @@ const LOCK: &str = "lock";
 /// Name of the socket that servers make in their private directory.
 const SOCKET: &str = "socket";
 
+/// Name of the file that shows the drive in a server's private directory.
+const DRIVE: &str = "drive";
+
 /// A directory that only this user can enter. Dropping it removes it, once it has no other file
 /// than its own.
 #[derive(Debug)]
@@ -88,6 +91,11 @@ impl PrivateDirectory {
     /// Path for the server's socket, which is removed with an abandoned directory.
     pub fn socket(&self) -> PathBuf {
         self.path.join(SOCKET)
+    }
+
+    /// Path for the file that shows the drive, which is removed with an abandoned directory.
+    pub fn drive_file(&self) -> PathBuf {
+        self.path.join(DRIVE)
     }
 }
 

@@ -122,7 +122,7 @@ impl Served {
         Ok(Self {
             drive: ServedDrive::start_with_faults(drive, faults, clock, options.keeps_arrivals)?,
             data,
-            statistics: Statistics::default(),
+            statistics: Statistics::new(options.speed),
             size_bytes,
             sector_bytes,
             is_read_only: options.is_read_only,

@@ -20,6 +20,8 @@ const LATENESS_SHARE_MAX: f64 = 0.05;
 #[derive(Debug)]
 pub struct Statistics {
     start: Instant,
+    /// Virtual seconds per elapsed second.
+    speed: f64,
     state: Mutex<StatisticsState>,
 }
 
@@ -36,9 +38,17 @@ struct Counters {
     requests: u64,
     failed: u64,
     bytes: u64,
+    long_requests: u64,
+    long_requests_on_time: u64,
     service_ns: Histogram<u64>,
     lateness_ns: Histogram<u64>,
 }
+
+/// Elapsed service time from which a request is long.
+const LONG_NS_MIN: f64 = 1e6;
+
+/// Share of its elapsed service time that a long request may be late and yet on time.
+const ON_TIME_SHARE: f64 = 0.02;
 
 /// Figures of one kind of request.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,6 +72,10 @@ pub struct OperationStatistics {
     pub lateness_ms_p99: f64,
     /// Largest lateness of an answer, in milliseconds.
     pub lateness_ms_max: f64,
+    /// Requests whose service took a millisecond or more of elapsed time.
+    pub long_requests: u64,
+    /// Those of them that were late by 2 % of it at most.
+    pub long_requests_on_time: u64,
     /// Whether lateness distorts the service times that clients see: its 99th percentile
     /// exceeds 5 % of the median service time.
     pub is_late: bool,
@@ -94,17 +108,22 @@ impl Counters {
             requests: 0,
             failed: 0,
             bytes: 0,
+            long_requests: 0,
+            long_requests_on_time: 0,
             service_ns: histogram().expect("constant bounds"),
             lateness_ns: histogram().expect("constant bounds"),
         }
     }
 }
 
-impl Default for Statistics {
-    fn default() -> Self {
+impl Statistics {
+    /// Returns empty counters. `speed` relates virtual to elapsed time where lateness is compared
+    /// with service times.
+    pub fn new(speed: f64) -> Self {
         let operations = RequestKind::ALL.map(|_| Counters::new());
         Self {
             start: Instant::now(),
+            speed,
             state: Mutex::new(StatisticsState {
                 operations: operations.into(),
                 connections: 0,
@@ -112,9 +131,7 @@ impl Default for Statistics {
             }),
         }
     }
-}
 
-impl Statistics {
     /// Adds a request that the drive completed: its service time in virtual time, and the
     /// elapsed time between its due instant and its answer.
     pub fn add(&self, kind: RequestKind, bytes: u64, service: Time, lateness: Duration) {
@@ -123,6 +140,12 @@ impl Statistics {
         counters.requests += 1;
         counters.bytes += bytes;
         let lateness_ns = lateness.as_nanos().min(u128::from(u64::MAX)) as u64;
+        let elapsed_ns = service.0 as f64 / self.speed;
+        if elapsed_ns >= LONG_NS_MIN {
+            counters.long_requests += 1;
+            let is_on_time = lateness_ns as f64 <= ON_TIME_SHARE * elapsed_ns;
+            counters.long_requests_on_time += u64::from(is_on_time);
+        }
         counters.service_ns.saturating_record(service.0);
         counters.lateness_ns.saturating_record(lateness_ns);
     }
@@ -150,9 +173,8 @@ impl Statistics {
         self.lock().operations.iter().map(|of| of.requests).sum()
     }
 
-    /// Returns the figures so far. `speed` relates virtual to elapsed time where lateness is
-    /// compared with service times.
-    pub fn report(&self, speed: f64) -> StatisticsReport {
+    /// Returns the figures so far.
+    pub fn report(&self) -> StatisticsReport {
         let state = self.lock();
         let kinds = RequestKind::ALL.into_iter().zip(&state.operations);
         let answered = kinds.filter(|(_, counters)| counters.requests > 0);
@@ -161,7 +183,7 @@ impl Statistics {
             connections: state.connections,
             refused: state.refused,
             operations: answered
-                .map(|(kind, counters)| summarise(kind, counters, speed))
+                .map(|(kind, counters)| summarise(kind, counters, self.speed))
                 .collect(),
         }
     }
@@ -184,6 +206,8 @@ fn summarise(kind: RequestKind, counters: &Counters, speed: f64) -> OperationSta
         service_ms_p99: at(&counters.service_ns, 0.99),
         lateness_ms_p50: at(&counters.lateness_ns, 0.5),
         lateness_ms_p99,
+        long_requests: counters.long_requests,
+        long_requests_on_time: counters.long_requests_on_time,
         lateness_ms_max: counters.lateness_ns.max() as f64 / 1e6,
         is_late: lateness_ms_p99 > LATENESS_SHARE_MAX * service_ms_p50 / speed,
     }
@@ -201,11 +225,11 @@ mod tests {
 
     #[test]
     fn kinds_without_requests_are_left_out() {
-        let statistics = Statistics::default();
+        let statistics = Statistics::new(1.0);
         add_reads(&statistics, 3, Duration::ZERO);
         statistics.add_failed(RequestKind::Flush);
         statistics.add_refused();
-        let report = statistics.report(1.0);
+        let report = statistics.report();
         let kinds: Vec<_> = report.operations.iter().map(|of| of.kind).collect();
         assert_eq!(kinds, [RequestKind::Read, RequestKind::Flush]);
         assert_eq!((report.requests(), report.refused), (4, 1));
@@ -221,13 +245,30 @@ mod tests {
             (600, 0.1, false),
             (60, 10.0, true),
         ] {
-            let statistics = Statistics::default();
+            let statistics = Statistics::new(speed);
             add_reads(&statistics, 100, Duration::from_micros(lateness_us));
-            let report = statistics.report(speed);
+            let report = statistics.report();
             assert_eq!(
                 report.operations[0].is_late, is_late,
                 "{lateness_us} us at {speed}"
             );
+        }
+    }
+
+    #[test]
+    fn long_requests_are_on_time_within_a_fiftieth_of_their_elapsed_service() {
+        // A request of 10 ms takes 100 ms at a tenth of the speed, and 0.1 ms at a hundredfold.
+        for (lateness_us, speed, long, on_time) in [
+            (200, 1.0, 1, 1),
+            (201, 1.0, 1, 0),
+            (2000, 0.1, 1, 1),
+            (1, 100.0, 0, 0),
+        ] {
+            let statistics = Statistics::new(speed);
+            add_reads(&statistics, 1, Duration::from_micros(lateness_us));
+            let read = &statistics.report().operations[0];
+            let found = (read.long_requests, read.long_requests_on_time);
+            assert_eq!(found, (long, on_time), "{lateness_us} us at {speed}");
         }
     }
 }

@@ -24,7 +24,8 @@ use super::places::FlashAddressMap;
 use super::pool::SlotPool;
 use super::recorder::FlashRecorder;
 use super::specification::{
-    FlashError, FlashFlushOrder, FlashSpecification, InterfaceSpecification, UNIT_BYTES,
+    FlashError, FlashFlushOrder, FlashGeometry, FlashSpecification, InterfaceSpecification,
+    UNIT_BYTES,
 };
 use crate::BusyTimes;
 use crate::WhatIf;
@@ -212,6 +213,11 @@ impl Flash {
             ..specification.clone()
         };
         self.what_if = what_if;
+    }
+
+    /// Returns the geometry of the drive.
+    pub fn geometry(&self) -> &FlashGeometry {
+        &self.specification.geometry
     }
 
     /// Returns the sector size, which is the size of a mapping unit, in bytes.

@@ -26,6 +26,16 @@ pub(crate) struct ServeArguments {
     /// Listen at this port of the loopback, as 127.0.0.1:10809; port 0 is a free one
     #[arg(long, value_name = "127.0.0.1:PORT", value_parser = parse_address)]
     pub(crate) tcp: Option<SocketAddr>,
+    /// Show the drive as this file, a new one, by FUSE instead of NBD
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["socket", "tcp"])]
+    pub(crate) fuse: Option<PathBuf>,
+    /// Make a block device of the drive, as /dev/loop0, by FUSE and a loop device; needs root
+    #[arg(long, conflicts_with_all = ["socket", "tcp", "fuse"])]
+    pub(crate) device: bool,
+    /// Show a live page and metrics of the drive at this port of the loopback, as 127.0.0.1:8080; port
+    /// 0 is a free one
+    #[arg(long, value_name = "127.0.0.1:PORT", value_parser = parse_address)]
+    pub(crate) http: Option<SocketAddr>,
     /// Serve the data of this file, and keep what is written in memory; a missing file is created as
     /// a sparse file, and written [default: zeroes, in memory]
     #[arg(long = "data", value_name = "FILE")]

@@ -2,23 +2,26 @@
 
 mod control;
 mod logs;
+mod page;
 mod progress;
 mod report;
+mod transport;
 
 use super::{CommandResult, DONE};
 use crate::arguments::ServeArguments;
 use crate::output::{print, print_message};
 use crate::signals::stop_on_signals;
 use diskperf_laboratory::clean::{CleanOutcome, CleanRequest, Leftover};
+use diskperf_laboratory::served_disk::prepare_served_disk;
 use diskperf_laboratory::{LaboratoryError, Output};
 use diskperf_models::model::load_catalogue;
-use diskperf_serve::nbd::{Address, Server};
 use diskperf_serve::{
-    ControlServer, PrivateDirectory, ServeError, Served, ServedOptions, abandoned_directories,
-    read_faults, resolve_drive, served_sectors,
+    ControlServer, ServeError, Served, ServedOptions, abandoned_directories, read_faults,
+    resolve_drive, served_sectors,
 };
 use diskperf_timeline::units::format_size;
 use logs::Logs;
+use page::DrivePage;
 use progress::ServeProgress;
 use report::format_report;
 use std::path::{Path, PathBuf};
@@ -26,6 +29,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
+use transport::Transport;
 
 /// Interval at which the command looks for a signal, and shows its progress.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -53,34 +57,32 @@ pub(crate) fn serve(arguments: &ServeArguments) -> CommandResult {
         keeps_arrivals: false,
         faults,
     };
+    if arguments.device {
+        prepare_served_disk()?;
+    }
     // Before anything is made that a signal would leave.
     let stop = stop_on_signals()?;
     let served = Arc::new(Served::start(&specification, &options).map_err(serve_error)?);
-    // The directory goes after the socket in it.
-    let mut directory = None;
-    let address = match (&arguments.socket, arguments.tcp) {
-        (Some(path), _) => Address::Unix(path.clone()),
-        (None, Some(at)) => Address::Tcp(at),
-        (None, None) => {
-            let private = PrivateDirectory::create().map_err(serve_error)?;
-            Address::Unix(directory.insert(private).socket())
-        }
-    };
-    let mut server = Server::start(Arc::clone(&served), &address).map_err(serve_error)?;
+    let mut transport = Transport::start(arguments, &served)?;
     let mut logs = Logs::open(arguments, &served)?;
     let control = start_control(arguments, &served)?;
+    let page = DrivePage::start(arguments, &served).map_err(serve_error)?;
     let copied = arguments.data_file.as_ref().filter(|_| copies_on_write);
-    print_address(arguments, &served, copied, server.uri());
-    let ended = wait_for_end(arguments, &served, &stop, &mut logs);
-    drop(control);
-    server.end();
+    print_address(arguments, &served, copied, &transport);
+    if let Some(page) = &page {
+        let url = page.url();
+        print_message(&format!("watch it at {url}; Prometheus finds {url}metrics"));
+    }
+    let ended = wait_for_end(arguments, &served, &stop, &mut logs, page.as_ref());
+    drop((control, page));
+    let unserved = transport.end();
     let logged = logs.add(&served).and_then(|()| logs.finish());
-    drop(directory);
     let synced = served.data.sync();
-    let report = served.statistics.report(arguments.speed);
+    let report = served.statistics.report();
     print(&format_report(arguments, &served, &report)?)?;
     let is_running = ended?;
     logged?;
+    unserved?;
     if !is_running {
         let reason = "the model of the drive failed, and clients were disconnected";
         return Err(LaboratoryError::Failure(reason.to_owned()));
@@ -147,7 +149,12 @@ fn start_control(
 }
 
 /// Says where the drive is served, and how it is used.
-fn print_address(arguments: &ServeArguments, served: &Served, copied: Option<&PathBuf>, uri: &str) {
+fn print_address(
+    arguments: &ServeArguments,
+    served: &Served,
+    copied: Option<&PathBuf>,
+    transport: &Transport,
+) {
     let size = format_size(served.size_bytes);
     let speed = match arguments.speed {
         1.0 => String::new(),
@@ -158,8 +165,10 @@ fn print_address(arguments: &ServeArguments, served: &Served, copied: Option<&Pa
     } else {
         ""
     };
-    let drive = &arguments.drive;
-    print_message(&format!("serving {drive}, {size}{access}{speed}, at {uri}"));
+    let (drive, address) = (&arguments.drive, transport.address());
+    print_message(&format!(
+        "serving {drive}, {size}{access}{speed}, at {address}"
+    ));
     if let Some(path) = copied {
         let path = path.display();
         print_message(&format!(
@@ -167,7 +176,8 @@ fn print_address(arguments: &ServeArguments, served: &Served, copied: Option<&Pa
         ));
     }
     print_message(&format!(
-        "use it as `nbdinfo '{uri}'`, `qemu-img info '{uri}'` or fio's ioengine=nbd; Ctrl-C ends it and prints the statistics"
+        "use it as {}; Ctrl-C ends it and prints the statistics",
+        transport.describe_use()
     ));
 }
 
@@ -182,6 +192,7 @@ fn wait_for_end(
     served: &Served,
     stop: &AtomicBool,
     logs: &mut Logs,
+    page: Option<&DrivePage>,
 ) -> Result<bool, LaboratoryError> {
     let mut progress = ServeProgress::new(arguments);
     let start = Instant::now();
@@ -196,6 +207,9 @@ fn wait_for_end(
             return Ok(false);
         }
         logs.add(served)?;
+        if let Some(page) = page {
+            page.update();
+        }
         thread::sleep(left.map_or(POLL_INTERVAL, |left| left.min(POLL_INTERVAL)));
         progress.update(served);
     }

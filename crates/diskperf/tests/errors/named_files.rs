@@ -312,6 +312,8 @@ const ARGUMENTS: &[(&str, &str, Names)] = &[
         Written("serve fixed --for 10ms --socket {}"),
     ),
     ("serve", "tcp", Nothing),
+    ("serve", "http", Nothing),
+    ("serve", "fuse", Written("serve fixed --for 10ms --fuse {}")),
     (
         "serve",
         "data_file",

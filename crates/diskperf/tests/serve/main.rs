@@ -3,8 +3,10 @@
 
 mod clients;
 mod command;
+mod device;
 mod faults;
 mod kernel;
+mod page;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -24,9 +26,10 @@ const AT_ONCE: &str = "serve fixed --set drive.service_ms=0.000001 --size 64M";
 /// A served drive.
 struct Serving {
     process: Process,
+    /// URI, or path of the file or block device.
     uri: String,
-    /// Open, or the command could not say any more.
-    _lines: Receiver<String>,
+    /// Further lines of standard error. Open, or the command could not say any more.
+    lines: Receiver<String>,
 }
 
 impl Serving {
@@ -38,11 +41,11 @@ impl Serving {
         loop {
             let said = lines.recv_timeout(WATCHDOG);
             let said = said.unwrap_or_else(|error| panic!("`{line}` does not serve: {error}"));
-            if let Some((_, uri)) = said.split_once(", at nbd") {
+            if let Some((_, uri)) = said.split_once(", at ") {
                 return Self {
                     process,
-                    uri: format!("nbd{uri}"),
-                    _lines: lines,
+                    uri: uri.to_owned(),
+                    lines,
                 };
             }
             assert!(!said.contains("error"), "`{line}`: {said}");
@@ -52,6 +55,18 @@ impl Serving {
     fn socket(&self) -> PathBuf {
         let (_, path) = self.uri.split_once("socket=").expect("a Unix socket");
         PathBuf::from(path)
+    }
+
+    /// Waits for a line with this text, and returns what follows the text.
+    #[track_caller]
+    fn line_after(&self, text: &str) -> String {
+        loop {
+            let said = self.lines.recv_timeout(WATCHDOG);
+            let said = said.unwrap_or_else(|error| panic!("no line has `{text}`: {error}"));
+            if let Some((_, rest)) = said.split_once(text) {
+                return rest.to_owned();
+            }
+        }
     }
 
     /// Ends it by a signal.

@@ -1,6 +1,7 @@
 //! The model of a served drive, its queue, and the requests in flight. It has no clock: it is
 //! told what time it is.
 
+use super::activity::{ACTIVITY_PERIODS_MAX, ActivityPeriod, arm_periods, take_recorded};
 use super::{
     Client, Completed, DriveEvent, Outcome, RequestKind, ServedRequest, TakenEvents, TimedRequest,
 };
@@ -107,6 +108,8 @@ pub(super) struct Core {
     arrivals: Option<Vec<TimedRequest>>,
     arrival_count: u64,
     events: Option<TakenEvents>,
+    /// Work of the arm for requests; none unless somebody watches the drive.
+    activity: Option<VecDeque<ActivityPeriod>>,
     is_shut_down: bool,
     /// Virtual time until which the drive's thread sleeps.
     pub(super) planned_wake: Time,
@@ -127,6 +130,7 @@ impl Core {
             arrivals: keeps_arrivals.then(Vec::new),
             arrival_count: 0,
             events: None,
+            activity: None,
             is_shut_down: false,
             planned_wake: Time::NEVER,
         }
@@ -198,6 +202,28 @@ impl Core {
 
     pub(super) fn take_events(&mut self) -> TakenEvents {
         self.events.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Keeps the work of the drive's parts from now on, for [`Self::take_activity`].
+    pub(super) fn keep_activity(&mut self) {
+        if self.activity.is_none() {
+            self.drive.record();
+            self.activity = Some(VecDeque::new());
+        }
+    }
+
+    /// Returns the work of the drive's parts since the last call.
+    pub(super) fn take_activity(&mut self) -> Vec<ActivityPeriod> {
+        let Some(kept) = &mut self.activity else {
+            return Vec::new();
+        };
+        let mut periods: Vec<_> = std::mem::take(kept).into();
+        periods.extend(take_recorded(&mut self.drive));
+        periods
+    }
+
+    pub(super) fn drive(&self) -> &Drive {
+        &self.drive
     }
 
     pub(super) fn in_flight(&self) -> usize {
@@ -359,6 +385,11 @@ impl Core {
 
     /// A command of a request has completed.
     fn complete(&mut self, completion: &Completion) {
+        if let Some(kept) = &mut self.activity {
+            kept.extend(arm_periods(self.drive.device(), completion));
+            let excess = kept.len().saturating_sub(ACTIVITY_PERIODS_MAX);
+            kept.drain(..excess);
+        }
         let index = self.request_of_place[completion.id.slot()];
         let request = self.requests[index].as_mut();
         let request = request.expect("commands belong to requests in flight");

@@ -6,15 +6,14 @@ use super::handshake::{Handshake, OPTION_BYTES_MAX, OPTION_HEADER_BYTES, OptionH
 use super::output::ReplySender;
 use super::socket::{Input, Socket};
 use super::wire::{
-    Agreement, ClientCommand, EXTENTS_MAX, NbdError, PAYLOAD_BYTES_MAX, REQUEST_BYTES, Reply,
-    RequestHeader,
+    Agreement, COMMAND_READ, ClientCommand, EXTENTS_MAX, NbdError, PAYLOAD_BYTES_MAX,
+    REQUEST_BYTES, Reply, RequestHeader,
 };
-use crate::{Client, Completed, Outcome, RequestKind, Served, ServedRequest};
-use diskperf_device::faults::FaultEffects;
-use std::collections::HashMap;
+use crate::exchange::{Exchange, RequestFailure, Responder, failure};
+use crate::{RequestKind, Served, ServedRequest};
 use std::io::{self, ErrorKind, IoSlice};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -26,28 +25,46 @@ const EXTENTS_BYTES: u64 = 8 * EXTENTS_MAX as u64;
 
 /// A connection in the transmission phase.
 struct Transmission {
-    served: Arc<Served>,
     export: Export,
+    exchange: Arc<Exchange<NbdResponder>>,
+    output: Arc<ConnectionOutput>,
+}
+
+/// Sending side of a connection, as its unanswered requests share it.
+struct ConnectionOutput {
     agreed: Agreement,
     sender: ReplySender,
     admission: Arc<Admission>,
-    /// Requests of which one of two things has happened: the drive completed them, or their
-    /// data are read or written.
-    halves: Mutex<HashMap<u64, Half>>,
 }
 
-enum Half {
-    Due(Outcome),
-    Ready(Ready),
-}
-
-/// A request whose data are read or written.
-struct Ready {
+/// Client of a request that the drive has not answered.
+struct NbdResponder {
+    output: Arc<ConnectionOutput>,
     header: RequestHeader,
-    kind: RequestKind,
-    /// Data of a read, or why the request fails.
-    data: Result<Vec<u8>, NbdError>,
     admitted_bytes: u64,
+}
+
+impl Responder for NbdResponder {
+    fn respond(self, answer: Result<Vec<u8>, RequestFailure>) {
+        let (header, agreed) = (&self.header, self.output.agreed);
+        let reply = match answer {
+            Ok(data) if header.command == COMMAND_READ => Reply::data(header, agreed, data),
+            Ok(_) => Reply::done(header),
+            Err(failure) => Reply::error(header, agreed, failure.into()),
+        };
+        self.output.sender.send(reply, self.admitted_bytes);
+    }
+}
+
+impl From<RequestFailure> for NbdError {
+    fn from(failure: RequestFailure) -> Self {
+        match failure {
+            RequestFailure::Io => Self::Io,
+            RequestFailure::NoMemory => Self::NoMemory,
+            RequestFailure::NoSpace => Self::NoSpace,
+            RequestFailure::ShutDown => Self::ShutDown,
+        }
+    }
 }
 
 /// Serves a client until it disconnects or serving ends.
@@ -69,20 +86,22 @@ pub(super) fn serve(
     input.deadline = None;
     served.statistics.add_connection();
     let admission = Arc::new(Admission::default());
-    let transmission = Arc::new(Transmission {
-        served: Arc::clone(served),
-        export,
+    let output = Arc::new(ConnectionOutput {
         agreed,
         sender: ReplySender::new(Arc::clone(socket), Arc::clone(&admission)),
         admission,
-        halves: Mutex::default(),
     });
+    let transmission = Transmission {
+        export,
+        exchange: Exchange::new(Arc::clone(served)),
+        output: Arc::clone(&output),
+    };
     thread::scope(|scope| {
         let sending = thread::Builder::new().name("nbd send".to_owned());
-        sending.spawn_scoped(scope, || transmission.sender.run())?;
-        let _closing = Closing(&transmission.sender);
+        sending.spawn_scoped(scope, || output.sender.run())?;
+        let _closing = Closing(&output.sender);
         let received = transmission.receive(&mut input);
-        transmission.admission.wait_until_empty();
+        output.admission.wait_until_empty();
         received
     })
 }
@@ -158,9 +177,8 @@ fn send_all(socket: &Socket, mut bytes: &[u8], deadline: Option<Instant>) -> io:
 
 impl Transmission {
     /// Reads requests until the client disconnects.
-    fn receive(self: &Arc<Self>, input: &mut Input<'_>) -> io::Result<()> {
-        let client: Arc<dyn Client> = Arc::clone(self) as Arc<dyn Client>;
-        for tag in 0.. {
+    fn receive(&self, input: &mut Input<'_>) -> io::Result<()> {
+        loop {
             let mut header = [0; REQUEST_BYTES];
             input.read_exact(&mut header)?;
             let Some(header) = RequestHeader::parse(&header) else {
@@ -169,7 +187,7 @@ impl Transmission {
             if header.data_bytes() > PAYLOAD_BYTES_MAX {
                 return Err(ErrorKind::InvalidData.into());
             }
-            match header.validate(&self.export, self.agreed) {
+            match header.validate(&self.export, self.output.agreed) {
                 Ok(ClientCommand::Disconnect) => return Ok(()),
                 Ok(ClientCommand::BlockStatus { only_first }) => {
                     self.answer_block_status(&header, only_first);
@@ -185,166 +203,66 @@ impl Transmission {
                         bytes: header.bytes.into(),
                         fua,
                     };
-                    let taken = Taken {
-                        tag,
-                        header,
-                        request,
-                        keep_allocated,
-                    };
-                    self.take(&client, &taken, input)?;
+                    self.take(header, request, keep_allocated, input)?;
                 }
                 Err(error) => {
                     input.discard(header.data_bytes().into())?;
-                    self.admission.admit(0);
+                    self.output.admission.admit(0);
                     self.refuse(&header, error, 0);
                 }
             }
         }
-        Ok(())
     }
 
-    /// Submits a request to the drive, and reads or writes its data meanwhile.
+    /// Reads the data of a request, and submits it.
     fn take(
         &self,
-        client: &Arc<dyn Client>,
-        taken: &Taken,
+        header: RequestHeader,
+        request: ServedRequest,
+        keep_allocated: bool,
         input: &mut Input<'_>,
     ) -> io::Result<()> {
-        let (kind, header) = (taken.request.kind, &taken.header);
-        let admitted_bytes = match kind {
-            RequestKind::Read | RequestKind::Write => taken.request.bytes,
+        let admitted_bytes = match request.kind {
+            RequestKind::Read | RequestKind::Write => request.bytes,
             _ => 0,
         };
-        self.admission.admit(admitted_bytes);
-        let mut bytes = Vec::new();
-        if bytes.try_reserve_exact(admitted_bytes as usize).is_err() {
-            let discarded = input.discard(header.data_bytes().into());
-            self.refuse(header, NbdError::NoMemory, admitted_bytes);
+        self.output.admission.admit(admitted_bytes);
+        let written_bytes = header.data_bytes() as usize;
+        let mut written = Vec::new();
+        if written.try_reserve_exact(written_bytes).is_err() {
+            let discarded = input.discard(written_bytes as u64);
+            self.refuse(&header, NbdError::NoMemory, admitted_bytes);
             return discarded;
         }
-        bytes.resize(admitted_bytes as usize, 0);
-        if kind == RequestKind::Write
-            && let Err(error) = input.read_exact(&mut bytes)
-        {
-            self.admission.release(admitted_bytes);
+        written.resize(written_bytes, 0);
+        if let Err(error) = input.read_exact(&mut written) {
+            self.output.admission.release(admitted_bytes);
             return Err(error);
         }
-        let effects = self.served.drive.submit(client, taken.tag, taken.request);
-        let data = self.move_data(taken, bytes, &effects);
-        let ready = Ready {
-            header: *header,
-            kind,
-            data: data.map_err(error_number),
+        let responder = NbdResponder {
+            output: Arc::clone(&self.output),
+            header,
             admitted_bytes,
         };
-        self.meet(taken.tag, Half::Ready(ready));
+        self.exchange
+            .submit(request, &written, keep_allocated, responder);
         Ok(())
-    }
-
-    /// Reads or writes the data of a request. Returns those of a read.
-    fn move_data(
-        &self,
-        taken: &Taken,
-        mut bytes: Vec<u8>,
-        effects: &FaultEffects,
-    ) -> io::Result<Vec<u8>> {
-        let served = &self.served;
-        let ServedRequest {
-            kind,
-            offset,
-            bytes: length,
-            ..
-        } = taken.request;
-        match kind {
-            RequestKind::Read => served.read(offset, &mut bytes, effects).map(|()| bytes),
-            RequestKind::Write => served.write(offset, &bytes, effects).map(|()| Vec::new()),
-            RequestKind::Trim | RequestKind::WriteZeroes => served
-                .zero(offset, length, taken.keep_allocated, effects)
-                .map(|()| Vec::new()),
-            RequestKind::Flush | RequestKind::Cache => Ok(Vec::new()),
-        }
-    }
-
-    /// Answers a request once the drive has completed it and its data are moved, whichever
-    /// comes second.
-    fn meet(&self, tag: u64, half: Half) {
-        let mut halves = self.halves.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(other) = halves.remove(&tag) else {
-            halves.insert(tag, half);
-            return;
-        };
-        drop(halves);
-        match (half, other) {
-            (Half::Due(outcome), Half::Ready(ready)) | (Half::Ready(ready), Half::Due(outcome)) => {
-                self.answer(outcome, ready);
-            }
-            _ => unreachable!("a request completes once and is ready once"),
-        }
-    }
-
-    fn answer(&self, outcome: Outcome, ready: Ready) {
-        let (header, statistics) = (&ready.header, &self.served.statistics);
-        let error = |error| Reply::error(header, self.agreed, error);
-        let reply = match (outcome, ready.data) {
-            (Outcome::ShutDown, _) => error(NbdError::ShutDown),
-            (Outcome::Failed { .. }, _) => error(NbdError::Io),
-            (_, Err(number)) => error(number),
-            (Outcome::Done { arrived, due }, Ok(data)) => {
-                let reply = match ready.kind {
-                    RequestKind::Read => Reply::data(header, self.agreed, data),
-                    _ => Reply::done(header),
-                };
-                let bytes = match ready.kind {
-                    RequestKind::Flush => 0,
-                    _ => header.bytes.into(),
-                };
-                self.sender.send(reply, ready.admitted_bytes);
-                let due_instant = self.served.drive.clock().instant(due);
-                let lateness = Instant::now().saturating_duration_since(due_instant);
-                statistics.add(ready.kind, bytes, due - arrived, lateness);
-                return;
-            }
-        };
-        self.sender.send(reply, ready.admitted_bytes);
-        statistics.add_failed(ready.kind);
     }
 
     fn refuse(&self, header: &RequestHeader, error: NbdError, admitted_bytes: u64) {
-        let reply = Reply::error(header, self.agreed, error);
-        self.sender.send(reply, admitted_bytes);
-        self.served.statistics.add_refused();
+        let reply = Reply::error(header, self.output.agreed, error);
+        self.output.sender.send(reply, admitted_bytes);
+        self.exchange.served().statistics.add_refused();
     }
 
     fn answer_block_status(&self, header: &RequestHeader, only_first: bool) {
-        self.admission.admit(EXTENTS_BYTES);
+        self.output.admission.admit(EXTENTS_BYTES);
         let count_max = if only_first { 1 } else { EXTENTS_MAX };
-        let served = &self.served;
+        let served = self.exchange.served();
         let reply = match served.extents(header.offset, header.bytes.into(), count_max) {
             Ok(extents) => Reply::extents(header, &extents),
-            Err(error) => Reply::error(header, self.agreed, error_number(error)),
+            Err(error) => Reply::error(header, self.output.agreed, failure(&error).into()),
         };
-        self.sender.send(reply, EXTENTS_BYTES);
-    }
-}
-
-/// A request as it was read, but for its data.
-struct Taken {
-    tag: u64,
-    header: RequestHeader,
-    request: ServedRequest,
-    keep_allocated: bool,
-}
-
-impl Client for Transmission {
-    fn complete(&self, completed: Completed) {
-        self.meet(completed.tag, Half::Due(completed.outcome));
-    }
-}
-
-fn error_number(error: io::Error) -> NbdError {
-    match error.kind() {
-        ErrorKind::OutOfMemory => NbdError::NoMemory,
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => NbdError::NoSpace,
-        _ => NbdError::Io,
+        self.output.sender.send(reply, EXTENTS_BYTES);
     }
 }

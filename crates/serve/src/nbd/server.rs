@@ -3,6 +3,7 @@
 use super::Export;
 use super::connection::serve;
 use super::socket::{Socket, wait};
+use crate::http::listen_on_loopback;
 use crate::unix_socket::SocketFile;
 use crate::{ServeError, Served};
 use rustix::event::PollFlags;
@@ -224,23 +225,7 @@ impl ServerState {
 }
 
 fn listen_tcp(at: SocketAddr) -> Result<TcpListener, ServeError> {
-    if !at.ip().is_loopback() {
-        return Err(ServeError::Request(format!(
-            "--tcp {at}: NBD has no password, and only the loopback is served: give 127.0.0.1:{0} and forward that port, as `ssh -L {0}:127.0.0.1:{0} HOST` does",
-            at.port()
-        )));
-    }
-    let listener = TcpListener::bind(at).map_err(|error| {
-        let remedy = match error.kind() {
-            ErrorKind::AddrInUse => "give another port, or 0 for a free one",
-            _ => "give a port above 1023, or 0 for a free one",
-        };
-        ServeError::Request(format!("--tcp {at}: cannot listen: {error}; {remedy}"))
-    })?;
-    match listener.set_nonblocking(true) {
-        Ok(()) => Ok(listener),
-        Err(error) => Err(ServeError::Work(format!("--tcp {at}: {error}"))),
-    }
+    listen_on_loopback("--tcp", at, "NBD has no password")
 }
 
 /// Returns the URI of a socket, bytes that have a meaning in URIs being escaped.

@@ -100,6 +100,9 @@ pub struct RequestHeader {
     pub bytes: u32,
 }
 
+/// Number of the command that is answered with data.
+pub const COMMAND_READ: u16 = 0;
+
 /// Number of the command that data follow.
 pub const COMMAND_WRITE: u16 = 1;
 
@@ -299,7 +302,7 @@ impl Reply {
 
     /// Returns the answer to a request that failed or was refused.
     pub fn error(request: &RequestHeader, agreed: Agreement, error: NbdError) -> Self {
-        let must_be_structured = matches!(request.command, 0 | 7);
+        let must_be_structured = matches!(request.command, COMMAND_READ | 7);
         if !(agreed.has_structured_replies && must_be_structured) {
             return Self::of_head(simple(error as u32, request.cookie));
         }

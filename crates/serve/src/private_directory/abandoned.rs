@@ -1,6 +1,6 @@
 //! Private directories of servers that were killed.
 
-use super::{LOCK, PREFIX, SOCKET, runtime_directory};
+use super::{DRIVE, LOCK, PREFIX, SOCKET, runtime_directory};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use rustix::process::{Pid, geteuid, test_kill_process};
@@ -101,14 +101,14 @@ impl AbandonedDirectory {
         &self.path
     }
 
-    /// Removes the directory with the socket in it. Other files in it are left alone, and so is the
+    /// Removes the directory with the socket or the unmounted file in it. Other files in it are left alone, and so is the
     /// directory then.
     ///
     /// # Errors
     ///
     /// A file or the directory cannot be removed.
     pub fn remove(self) -> io::Result<()> {
-        for name in [SOCKET, LOCK] {
+        for name in [SOCKET, DRIVE, LOCK] {
             match fs::remove_file(self.path.join(name)) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
                 _ => {}

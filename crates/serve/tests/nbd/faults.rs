@@ -193,7 +193,7 @@ fn a_dead_drive_answers_everything_with_an_error() {
     for command in [0, 3, 4, 5, 6] {
         assert_eq!(error_of(&mut client, command, 0, 1), 5, "command {command}");
     }
-    let report = fixture.served.statistics.report(1.0);
+    let report = fixture.served.statistics.report();
     let failed: u64 = report.operations.iter().map(|of| of.failed).sum();
     assert!(failed >= 5, "{report:?}");
     fixture.served.drive.switch_fault("death", false);
@@ -234,7 +234,7 @@ fn a_lying_flush_takes_no_time() {
         while fixture.served.statistics.requests() < 10 {
             thread::yield_now();
         }
-        let report = fixture.served.statistics.report(10.0);
+        let report = fixture.served.statistics.report();
         let flushes = report
             .operations
             .iter()

@@ -29,7 +29,7 @@ fn no_answer_is_early() {
         while fixture.served.statistics.requests() < 10 {
             std::thread::yield_now();
         }
-        let report = fixture.served.statistics.report(speed);
+        let report = fixture.served.statistics.report();
         let reads = &report.operations[0];
         assert_eq!((reads.kind, reads.requests), (RequestKind::Read, 10));
         assert!((9.99..10.02).contains(&reads.service_ms_p50), "{reads:?}");

@@ -9,7 +9,7 @@ mod traffic;
 pub(super) use loop_device::{
     BackingFiles, attached_backing_files, detach_backed_by, losetup_backing_files,
 };
-pub use loop_device::{LoopDevice, LoopError};
+pub use loop_device::{LoopDevice, LoopError, loop_devices_on};
 pub use traffic::{DiskCounters, TrafficMeter};
 
 use super::mounts::Mounts;

@@ -29,7 +29,7 @@ fn execute(
     match keys.as_slice() {
         ["faults"] => Ok(json!({ "faults": fault_list(served) })),
         ["statistics"] => {
-            let report = served.statistics.report(arguments.speed);
+            let report = served.statistics.report();
             Ok(report_json(arguments, served, &report))
         }
         ["fault", "on"] => {

@@ -11,7 +11,6 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// Live line of a served drive: rates of the last second, requests in flight, lateness.
 pub(super) struct ServeProgress {
     shown: TimeDisplay,
-    speed: f64,
     rates: Rates,
 }
 
@@ -53,7 +52,6 @@ impl ServeProgress {
     pub(super) fn new(arguments: &ServeArguments) -> Self {
         Self {
             shown: TimeDisplay::new(arguments.quiet, arguments.lasts),
-            speed: arguments.speed,
             rates: Rates::new(Instant::now()),
         }
     }
@@ -63,7 +61,7 @@ impl ServeProgress {
         if !self.shown.is_shown() {
             return;
         }
-        let report = served.statistics.report(self.speed);
+        let report = served.statistics.report();
         let bytes = report.operations.iter().map(|of| of.bytes).sum();
         self.rates.update(Instant::now(), report.requests(), bytes);
         let line = describe(&self.rates, &report, served.drive.in_flight());
@@ -99,9 +97,9 @@ mod tests {
         ] {
             rates.update(start + Duration::from_millis(after_ms), requests, bytes);
         }
-        let statistics = Statistics::default();
+        let statistics = Statistics::new(1.0);
         statistics.add_failed(RequestKind::Read);
-        let line = describe(&rates, &statistics.report(1.0), 3);
+        let line = describe(&rates, &statistics.report(), 3);
         assert_eq!(
             line,
             "1 requests, 500/s, 2.0 MB/s, 3 in flight, lateness p99 0.000 ms; Ctrl-C ends it"

@@ -133,6 +133,10 @@ pub(super) fn report_json(
                 "p99": of.lateness_ms_p99,
                 "max": of.lateness_ms_max,
             },
+            "of_1_ms_or_more": {
+                "requests": of.long_requests,
+                "within_2_percent": of.long_requests_on_time,
+            },
             "is_late": of.is_late,
         })
     };

@@ -174,6 +174,17 @@ impl LoopDevice {
         self.device.read_attribute("loop/dio").as_deref() == Some("1")
     }
 
+    /// Has the kernel take the device for a rotating disk, or not. It lasts until the device is
+    /// attached to another file.
+    ///
+    /// # Errors
+    ///
+    /// The kernel refuses.
+    pub fn set_rotational(&self, is_rotational: bool) -> io::Result<()> {
+        let attribute = self.device.sysfs_path.join("queue/rotational");
+        std::fs::write(attribute, if is_rotational { "1" } else { "0" })
+    }
+
     /// Drops all pages that the kernel keeps of an idle device, because the backing file has
     /// other contents now. Changed pages are written first.
     ///
@@ -246,6 +257,17 @@ pub(super) fn backing_file(sysfs: &Path) -> Option<PathBuf> {
         path = undeleted.to_vec();
     }
     Some(PathBuf::from(OsString::from_vec(path)))
+}
+
+/// Returns the nodes of the loop devices whose backing file has this path.
+///
+/// # Errors
+///
+/// /sys/block cannot be read.
+pub fn loop_devices_on(file: &Path) -> io::Result<Vec<PathBuf>> {
+    let attached = attached_backing_files()?.into_iter();
+    let on_file = attached.filter(|(_, backing)| backing == file);
+    Ok(on_file.map(|(device, _)| device).collect())
 }
 
 /// Returns the node of every attached loop device with its backing file's path, which need not lead

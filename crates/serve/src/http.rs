@@ -1,0 +1,352 @@
+//! Pages of a served drive over HTTP, on the loopback alone. It does not know what they show.
+//!
+//! Nothing can be changed by a request: only GET and HEAD are answered. A name that leads to the
+//! loopback could let a page of another site read them, so the host of a request must be the
+//! loopback itself.
+
+use crate::ServeError;
+use std::fmt;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// Clients that are answered at the same time. Further ones are closed.
+const HTTP_CLIENTS_MAX: usize = 16;
+
+/// Longest request, with its headers.
+const REQUEST_HEAD_BYTES_MAX: usize = 16 * 1024;
+
+/// Headers that a request may have.
+const HEADERS_MAX: usize = 64;
+
+/// Time that a client has for sending a request, and for taking each part of the answer.
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Interval at which the listening thread looks for clients, and for the end.
+const INTERVAL: Duration = Duration::from_millis(20);
+
+/// Headers of every answer: no other site is asked for anything, and nothing is kept.
+const HEADERS: &str = "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; frame-ancestors 'none'\r\n\
+                       X-Content-Type-Options: nosniff\r\n\
+                       Cross-Origin-Resource-Policy: same-origin\r\n\
+                       Referrer-Policy: no-referrer\r\n\
+                       Cache-Control: no-store\r\n\
+                       Connection: close\r\n";
+
+/// Answer to a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpResponse {
+    /// Type of the body, such as `text/html; charset=utf-8`.
+    pub content_type: &'static str,
+    /// Body of the answer.
+    pub body: String,
+}
+
+/// Answer to the path of a request; `None` where there is nothing.
+type PageOfPath = dyn Fn(&str) -> Option<HttpResponse> + Send + Sync;
+
+/// Server of pages. Dropping it closes its clients.
+#[derive(Debug)]
+pub struct HttpServer {
+    shared: Arc<HttpState>,
+    address: SocketAddr,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct HttpState {
+    page: Box<PageOfPath>,
+    is_ending: AtomicBool,
+    clients: Mutex<Vec<HttpClient>>,
+}
+
+struct HttpClient {
+    stream: TcpStream,
+    thread: JoinHandle<()>,
+}
+
+impl fmt::Debug for HttpState {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = formatter.debug_struct("HttpState");
+        shown.field("is_ending", &self.is_ending).finish()
+    }
+}
+
+impl HttpServer {
+    /// Listens at a port of the loopback; port 0 is a free one. `page` answers paths, on any
+    /// thread.
+    ///
+    /// # Errors
+    ///
+    /// An address beyond the loopback, or a port that is taken.
+    pub fn start(
+        at: SocketAddr,
+        page: impl Fn(&str) -> Option<HttpResponse> + Send + Sync + 'static,
+    ) -> Result<Self, ServeError> {
+        let listener = listen_on_loopback("--http", at, "the page has no password")?;
+        let address = listener.local_addr().unwrap_or(at);
+        let shared = Arc::new(HttpState {
+            page: Box::new(page),
+            is_ending: AtomicBool::new(false),
+            clients: Mutex::default(),
+        });
+        let of_thread = Arc::clone(&shared);
+        let thread = thread::Builder::new()
+            .name("http".to_owned())
+            .spawn(move || of_thread.listen(&listener))
+            .map_err(|error| ServeError::Work(format!("cannot start a thread: {error}")))?;
+        Ok(Self {
+            shared,
+            address,
+            thread: Some(thread),
+        })
+    }
+
+    /// Address that browsers are given.
+    pub fn url(&self) -> String {
+        format!("http://{}/", self.address)
+    }
+}
+
+impl Drop for HttpServer {
+    fn drop(&mut self) {
+        self.shared.is_ending.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread has been printed.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Listens at a port of the loopback without blocking.
+///
+/// # Errors
+///
+/// An address beyond the loopback, for the reason, or a port that is taken.
+pub(crate) fn listen_on_loopback(
+    option: &str,
+    at: SocketAddr,
+    reason: &str,
+) -> Result<TcpListener, ServeError> {
+    if !at.ip().is_loopback() {
+        return Err(ServeError::Request(format!(
+            "{option} {at}: {reason}, and only the loopback is served: give 127.0.0.1:{0} and forward that port, as `ssh -L {0}:127.0.0.1:{0} HOST` does",
+            at.port()
+        )));
+    }
+    let listener = TcpListener::bind(at).map_err(|error| {
+        let remedy = match error.kind() {
+            ErrorKind::AddrInUse => "give another port, or 0 for a free one",
+            _ => "give a port above 1023, or 0 for a free one",
+        };
+        ServeError::Request(format!("{option} {at}: cannot listen: {error}; {remedy}"))
+    })?;
+    match listener.set_nonblocking(true) {
+        Ok(()) => Ok(listener),
+        Err(error) => Err(ServeError::Work(format!("{option} {at}: {error}"))),
+    }
+}
+
+impl HttpState {
+    fn listen(self: &Arc<Self>, listener: &TcpListener) {
+        while !self.is_ending.load(Ordering::Relaxed) {
+            match listener.accept() {
+                Ok((stream, _)) => self.connect(stream),
+                // Nobody yet, or a client that is gone.
+                Err(_) => thread::sleep(INTERVAL),
+            }
+        }
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        for client in clients.drain(..) {
+            // A client that is gone has ended it before.
+            let _ = client.stream.shutdown(Shutdown::Both);
+            // A panic of the thread has been printed.
+            let _ = client.thread.join();
+        }
+    }
+
+    fn connect(self: &Arc<Self>, stream: TcpStream) {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        clients.retain(|client| !client.thread.is_finished());
+        let blocking = stream.set_nonblocking(false);
+        let (Ok(()), Ok(of_thread)) = (blocking, stream.try_clone()) else {
+            return;
+        };
+        if clients.len() >= HTTP_CLIENTS_MAX {
+            return;
+        }
+        let shared = Arc::clone(self);
+        let thread = thread::Builder::new().name("http client".to_owned());
+        // Without a thread the client is closed.
+        let spawned = thread.spawn(move || {
+            // A client that is gone, or sends something else, concerns no other one.
+            let _ = shared.serve(&of_thread);
+            let _ = of_thread.shutdown(Shutdown::Both);
+        });
+        if let Ok(thread) = spawned {
+            clients.push(HttpClient { stream, thread });
+        }
+    }
+
+    /// Reads one request of a client and sends the answer.
+    fn serve(&self, mut stream: &TcpStream) -> io::Result<()> {
+        stream.set_read_timeout(Some(CLIENT_TIMEOUT))?;
+        stream.set_write_timeout(Some(CLIENT_TIMEOUT))?;
+        let mut head = Vec::new();
+        let answer = loop {
+            let mut part = [0; 2048];
+            let bytes = stream.read(&mut part)?;
+            if bytes == 0 {
+                return Ok(());
+            }
+            head.extend_from_slice(&part[..bytes]);
+            match answer_request(&head, &self.page) {
+                Some(answer) => break answer,
+                None if head.len() < REQUEST_HEAD_BYTES_MAX => {}
+                None => break refuse("431 Request Header Fields Too Large"),
+            }
+        };
+        stream.write_all(&answer)
+    }
+}
+
+/// Returns the answer to a request; `None` while its headers are not whole.
+fn answer_request(head: &[u8], page: &PageOfPath) -> Option<Vec<u8>> {
+    let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
+    let mut request = httparse::Request::new(&mut headers);
+    match request.parse(head) {
+        Ok(httparse::Status::Complete(_)) => {}
+        Ok(httparse::Status::Partial) => return None,
+        Err(_) => return Some(refuse("400 Bad Request")),
+    }
+    let mut hosts = request
+        .headers
+        .iter()
+        .filter(|header| header.name.eq_ignore_ascii_case("host"));
+    let host = hosts.next().map(|header| header.value);
+    if hosts.next().is_some() || !host.is_some_and(is_loopback_host) {
+        return Some(refuse("421 Misdirected Request"));
+    }
+    let is_head = match request.method {
+        Some("GET") => false,
+        Some("HEAD") => true,
+        _ => return Some(refuse("405 Method Not Allowed")),
+    };
+    let path = request.path.unwrap_or("/");
+    let path = path.split_once('?').map_or(path, |(path, _)| path);
+    let Some(found) = page(path) else {
+        return Some(refuse("404 Not Found"));
+    };
+    let mut answer = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: {}\r\nContent-Length: {}\r\n{HEADERS}\r\n",
+        found.content_type,
+        found.body.len()
+    )
+    .into_bytes();
+    if !is_head {
+        answer.extend_from_slice(found.body.as_bytes());
+    }
+    Some(answer)
+}
+
+/// Whether the host of a request, with or without its port, is the loopback.
+fn is_loopback_host(host: &[u8]) -> bool {
+    let Ok(host) = std::str::from_utf8(host) else {
+        return false;
+    };
+    let is_loopback = |text: &str| {
+        let bare = text.trim_start_matches('[').trim_end_matches(']');
+        text.eq_ignore_ascii_case("localhost")
+            || bare.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
+    };
+    let named = host.rsplit_once(':').map(|(name, _)| name);
+    is_loopback(host) || named.is_some_and(is_loopback)
+}
+
+fn refuse(status: &str) -> Vec<u8> {
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n{HEADERS}\r\n{status}\n",
+        status.len() + 1
+    )
+    .into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(path: &str) -> Option<HttpResponse> {
+        (path == "/there").then(|| HttpResponse {
+            content_type: "text/plain",
+            body: "it is\n".to_owned(),
+        })
+    }
+
+    /// Returns what a server answers to these bytes.
+    fn ask(address: SocketAddr, sent: &[u8]) -> String {
+        let mut client = TcpStream::connect(address).unwrap();
+        // The server may close before all is sent.
+        let _ = client.write_all(sent);
+        let mut received = Vec::new();
+        // Unread bytes of a client reset the connection.
+        let _ = client.read_to_end(&mut received);
+        String::from_utf8(received).unwrap()
+    }
+
+    #[test]
+    fn only_reads_of_what_is_there_are_answered() {
+        let server = HttpServer::start("127.0.0.1:0".parse().unwrap(), page).unwrap();
+        let request = |line: &str, host: &str| format!("{line} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        let own = server.address.to_string();
+        for (request, status, has_body) in [
+            (request("GET /there", &own), "200 OK", true),
+            (request("GET /there?x=1", "localhost"), "200 OK", true),
+            (request("GET /there", "[::1]:80"), "200 OK", true),
+            (request("HEAD /there", &own), "200 OK", false),
+            (request("GET /absent", &own), "404 Not", false),
+            (request("GET /../there", &own), "404 Not", false),
+            (request("POST /there", &own), "405 Method", false),
+            (request("GET /there", "example.org"), "421 Mis", false),
+            (
+                request("GET /there", "127.0.0.1.example.org"),
+                "421 Mis",
+                false,
+            ),
+            ("GET /there HTTP/1.1\r\n\r\n".to_owned(), "421 Mis", false),
+            (request("GET /there\0", &own), "400 Bad", false),
+            (
+                format!("GET /{} HTTP/1.1\r\n", "x".repeat(20_000)),
+                "431 Req",
+                false,
+            ),
+            ("\r\n".repeat(9_000), "431 Req", false),
+        ] {
+            let answer = ask(server.address, request.as_bytes());
+            let expected = format!("HTTP/1.1 {status}");
+            assert!(answer.starts_with(&expected), "{request:.80}: {answer}");
+            assert_eq!(answer.ends_with("it is\n"), has_body, "{request:.80}");
+            assert!(answer.contains("default-src 'none'"), "{answer}");
+        }
+    }
+
+    #[test]
+    fn the_server_ends_with_its_clients() {
+        let server = HttpServer::start("127.0.0.1:0".parse().unwrap(), page).unwrap();
+        let mut idle = TcpStream::connect(server.address).unwrap();
+        while server.shared.clients.lock().unwrap().is_empty() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        drop(server);
+        assert_eq!(idle.read(&mut [0; 8]).unwrap(), 0);
+    }
+
+    #[test]
+    fn nothing_beyond_the_loopback_is_listened_at() {
+        for at in ["0.0.0.0:0", "192.0.2.1:1", "[::]:0"] {
+            let error = HttpServer::start(at.parse().unwrap(), page).unwrap_err();
+            assert!(error.to_string().contains("only the loopback"), "{error}");
+        }
+    }
+}

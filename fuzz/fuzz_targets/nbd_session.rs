@@ -1,0 +1,3 @@
+#![no_main]
+
+diskperf_fuzz::target!("nbd_session");
