@@ -5,6 +5,7 @@ mod area;
 mod describe;
 mod direct;
 mod ground;
+mod group_limits;
 pub mod host;
 
 use crate::files::HostFiles;

@@ -88,9 +88,9 @@ fn format_backlog(requests: f64) -> String {
 
 fn verdict_label(verdict: VolumeVerdict) -> &'static str {
     match verdict {
-        VolumeVerdict::Carries => "carries it",
+        VolumeVerdict::Carries => "carried",
         VolumeVerdict::FallsBehind => "falls behind",
-        VolumeVerdict::Fails => "does not",
+        VolumeVerdict::Fails => "not carried",
         VolumeVerdict::Steady => "steady",
         VolumeVerdict::Slows => "slows down",
     }
@@ -129,7 +129,7 @@ fn build_grid(report: &VolumeReport) -> Grid {
     };
     let mut columns = vec![
         left("with", &describe_settings),
-        left("the load", &|of| verdict_label(of.verdict).to_owned()),
+        left("load", &|of| verdict_label(of.verdict).to_owned()),
     ];
     if !is_open {
         columns.push(right("IOPS", &|of| format_count(of.iops_start)));
@@ -199,7 +199,7 @@ fn list_remarks(report: &VolumeReport) -> Vec<String> {
     let volumes = &report.volumes;
     if report.load.is_open {
         remarks.push(
-            "carries it: no request waits for a limit for more than 1 s; falls behind: some do, and each repetition catches up"
+            "carried: no request waits for a limit for more than 1 s; falls behind: some do, and each repetition catches up; not carried: requests are left over"
                 .to_owned(),
         );
     } else {

@@ -94,10 +94,15 @@ fn a_volume_runs_suites_job_files_and_traces() {
 fn what_is_no_volume_or_no_load_is_refused_with_the_remedy() {
     let user = User::new();
     std::fs::write(user.file("day.fio"), DAY.replace("time_based\n", "")).unwrap();
+    std::fs::write(user.file("large.fio"), DAY).unwrap();
     for (options, says) in [
         (&["./day.fio"][..], "the job has no end in time"),
         (&["./day.fio", "--volume", "gp4"], "no volume `gp4`"),
         (&["./day.fio", "--volume", "gp2:17TiB"], "1 to 16384 GiB"),
+        (
+            &["./large.fio", "--volume", "gp2:9GiB"],
+            "take 40 GiB; give a larger size",
+        ),
         (&["./absent.fio"], "absent.fio"),
         (&["./absent.csv"], "absent.csv"),
     ] {

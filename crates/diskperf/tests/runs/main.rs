@@ -11,6 +11,7 @@ mod fresh;
 mod interference;
 mod job_engines;
 mod job_files;
+mod own_limits;
 mod progress;
 mod record;
 mod replay;

@@ -1,7 +1,7 @@
 //! Plan of a run on real storage. All faults that can be found without changing anything are found
 //! here.
 
-use super::{area, direct, ground};
+use super::{area, direct, ground, group_limits};
 use crate::clean::list_settings_left;
 use crate::files::HostFiles;
 use crate::target::StorageTarget;
@@ -171,6 +171,7 @@ fn plan_run(
         .collect();
     let mut notes = list_settings_left(targets.iter().map(|target| &target.location));
     notes.extend(describe_shared_filesystem(experiment));
+    notes.extend(targets.iter().flat_map(group_limits::describe_limits));
     notes.extend(discarded);
     notes.extend(fitted);
     notes.extend(told);

@@ -188,6 +188,11 @@ impl VolumeLoad {
         (total_ns / NS_PER_S).div_ceil(TRACE_PARTS_MAX).max(1) * NS_PER_S
     }
 
+    /// Returns the name of the job file or the trace.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Returns the duration of one repetition in nanoseconds.
     pub(super) fn duration_ns(&self) -> u64 {
         self.parts.iter().map(|part| part.duration_ns).sum()

@@ -83,7 +83,16 @@ impl VolumeSearch<'_> {
     /// enough for the data.
     fn find(&self, of_type: &VolumeType<'_>) -> Result<Option<Candidate>, LaboratoryError> {
         if of_type.is_size_fixed {
-            return self.evaluate(of_type, Vec::new()).map(Some);
+            let found = self.evaluate(of_type, Vec::new())?;
+            let (size_gib, needed_gib) = (found.figures.size_gib, self.size_gib_min());
+            if size_gib < needed_gib {
+                return Err(LaboratoryError::Request(format!(
+                    "{} has {size_gib} GiB, and the data of {} take {needed_gib} GiB; give a larger size",
+                    of_type.name,
+                    self.load.name()
+                )));
+            }
+            return Ok(Some(found));
         }
         if !of_type.tiers.is_empty() {
             return self.find_tier(of_type);

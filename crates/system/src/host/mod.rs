@@ -9,6 +9,7 @@ pub mod dead_mounts;
 pub mod device;
 pub mod environment;
 pub mod fresh;
+pub mod group_limits;
 pub mod hook;
 pub mod input;
 pub mod interference;
