@@ -145,11 +145,11 @@ fn build_grid(report: &VolumeReport) -> Grid {
         of.credits_left_share.map_or("-".to_owned(), percent)
     }));
     if is_open {
-        columns.push(right("longest wait", &|of| match of.wait_max_s {
+        columns.push(right("max wait", &|of| match of.wait_max_s {
             short if short < 1e-3 => "-".to_owned(),
             long => format_duration(long),
         }));
-        columns.push(right("backlog left", &|of| format_backlog(of.backlog_end)));
+        columns.push(right("left over", &|of| format_backlog(of.backlog_end)));
     }
     Grid {
         key_column: Column::left_aligned(
