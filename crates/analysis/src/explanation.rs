@@ -5,6 +5,7 @@
 //! and none of their parameters.
 
 mod buffered;
+pub mod chains;
 pub mod difference;
 mod intervals;
 pub mod observed;
@@ -20,6 +21,7 @@ pub mod verdict;
 pub mod words;
 
 pub use buffered::BufferHits;
+use chains::OperationBreakdown;
 use diskperf_timeline::block::BlockOperation;
 use diskperf_timeline::ledger::LedgerEntry;
 use diskperf_timeline::trace::{TracedProcess, TracedRequest};
@@ -64,6 +66,8 @@ pub struct ProgramExplanation {
     pub counterfactuals: Vec<Counterfactual>,
     /// Causes of the slowest requests, for a flash drive.
     pub tails: Vec<LatencyTail>,
+    /// Operations by kind with their stages, on real storage whose kernel's events were recorded.
+    pub breakdowns: Vec<OperationBreakdown>,
 }
 
 /// Rerun of the program with one thing changed.
@@ -209,6 +213,7 @@ pub fn is_drive_stage(stage: Stage) -> bool {
             | Stage::ChannelTransfer
             | Stage::Decode
             | Stage::Journal
+            | Stage::Flush
             | Stage::RateLimit(_)
             | Stage::Device
     )

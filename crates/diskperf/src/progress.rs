@@ -237,6 +237,7 @@ impl Observer for RunDisplay {
             }
             ObserverEvent::RunStarted(_)
             | ObserverEvent::BlockTraceRecorded(_)
+            | ObserverEvent::KernelEventsRecorded { .. }
             | ObserverEvent::RequestsRecorded(_)
             | ObserverEvent::StepFinished(_)
             | ObserverEvent::RunFinished(_)

@@ -384,7 +384,7 @@ impl Execution<'_> {
             clock,
             stop,
             open_drives: drives.as_slice(),
-            block_events: None,
+            event_recorder: None,
             device_traffic: None,
             preparation: None,
             watch_cell: OnceLock::new(),

@@ -12,6 +12,7 @@ pub mod clean;
 pub mod crash;
 pub mod crew;
 mod drive;
+mod event_recorder;
 pub mod execute;
 pub mod explain;
 pub mod files;

@@ -1,19 +1,19 @@
 //! Rig of real storage. Every worker runs in its own thread, with its own `System`.
 
 use crate::drive::OpenDrive;
+use crate::event_recorder::EventRecorder;
 use crate::plan::HostPlan;
 use crate::preparation::HookPreparation;
 use crate::target::StorageTarget;
 use crate::traffic::TrafficLog;
 use diskperf_battery::{Medium, ProgramError, SecondTarget};
+use diskperf_models::Observer;
 use diskperf_models::measured::{
     JobTask, PipeEnds, StorageSetup, WorkerAssignment, WorkerError, WorkerOutcome,
     collect_repetitions, measure_worker, merge_repetitions,
 };
 use diskperf_models::rig::{MeasurementRig, RigSetup};
 use diskperf_models::{LaboratoryError, StorageNames};
-use diskperf_models::{Observer, ObserverEvent};
-use diskperf_system::host::block_events::BlockEventRecorder;
 use diskperf_system::host::device::{BlockDevice, DiskCounters, TrafficMeter};
 use diskperf_system::host::hook::HookError;
 use diskperf_system::host::interference::{self, InterferenceDetector, StopDetector};
@@ -37,8 +37,8 @@ pub(crate) struct HostRig<'a> {
     pub(crate) stop: &'a Arc<AtomicBool>,
     /// Open drives: those that run each program together come first, the copy destination last.
     pub(crate) open_drives: &'a [OpenDrive],
-    /// Recorder of the block layer's events, if they are recorded.
-    pub(crate) block_events: Option<BlockEventRecorder>,
+    /// Recorder of the kernel's events, if they are recorded.
+    pub(crate) event_recorder: Option<EventRecorder>,
     /// Source of the requests to storage, if they are recorded.
     pub(crate) device_traffic: Option<Mutex<TrafficLog>>,
     /// Hook and rest before each repetition, for an arm of an A/B measurement.
@@ -65,17 +65,12 @@ impl HostRig<'_> {
         if !self.plan.records_block_events {
             return;
         }
-        match BlockEventRecorder::record_disks(&disks) {
-            Ok(events) => self.block_events = Some(events),
-            Err(error) => observer.handle_event(ObserverEvent::Note(&format!(
-                "no block-layer events: {error}; the kernel's counters are used instead"
-            ))),
-        }
+        self.event_recorder = EventRecorder::open(&disks, observer);
     }
 
     /// Stops receiving events. `left` receives whatever could not be removed.
     pub(crate) fn close(self, left: &mut Vec<String>) {
-        if let Some(Err(error)) = self.block_events.map(BlockEventRecorder::remove_instance) {
+        if let Some(Err(error)) = self.event_recorder.map(EventRecorder::close) {
             left.push(format!("{error}; `diskperf clean` removes it"));
         }
         let traffic = self.device_traffic.map(|traffic| traffic.into_inner());
@@ -241,9 +236,9 @@ impl HostRig<'_> {
         mut absence: AbsenceGuard,
     ) -> (Option<u32>, Result<WorkerOutcome, ProgramError>) {
         let thread = self
-            .block_events
+            .event_recorder
             .as_ref()
-            .and_then(|events| events.register_this_thread().ok());
+            .and_then(|recorder| recorder.register_this_thread().ok());
         let outcome = self.measure_workers(assignment, control, pipe_end);
         absence.has_arrived = outcome.is_ok();
         (thread, outcome)
@@ -299,7 +294,7 @@ impl HostRig<'_> {
         meters
     }
 
-    /// Reports the events of the block layer, if they were recorded and all workers completed.
+    /// Reports the kernel's events, if they were recorded and all workers completed.
     fn report_events(
         &self,
         threads: &[Option<u32>],
@@ -310,17 +305,13 @@ impl HostRig<'_> {
         let parts: Option<Vec<_>> = parts
             .map(|(thread, outcome)| Some(outcome.as_ref().ok()?.timed_part((*thread)?)))
             .collect();
-        let (Some(events), Some(parts)) = (&self.block_events, parts) else {
-            return;
-        };
-        match events.end_recording(parts) {
-            Ok(trace) => observer.handle_event(ObserverEvent::BlockTraceRecorded(trace)),
-            Err(error) => observer.handle_event(ObserverEvent::Note(&error.to_string())),
+        if let (Some(recorder), Some(parts)) = (&self.event_recorder, parts) {
+            recorder.end_recording(parts, observer);
         }
     }
 
     /// Takes part in the meetings of the workers before the timed part. Between them, it reads the
-    /// counters and starts the recording of block-layer events.
+    /// counters and starts the recording of events.
     fn coordinate_workers(
         &self,
         rendezvous: &HostRendezvous,
@@ -343,12 +334,8 @@ impl HostRig<'_> {
                     .map(|meter| meter.read_counters().ok())
                     .collect();
                 before.machine = watch.read_counters();
-                if let Some(Err(error)) = self
-                    .block_events
-                    .as_ref()
-                    .map(BlockEventRecorder::begin_recording)
-                {
-                    observer.handle_event(ObserverEvent::Note(&error.to_string()));
+                if let Some(recorder) = &self.event_recorder {
+                    recorder.begin_recording(observer);
                 }
                 self.with_traffic(|traffic| traffic.begin_recording(observer));
             }

@@ -292,6 +292,16 @@ fn parameters_for_stage(stage: Stage) -> Option<&'static str> {
         | Stage::DriverQueue
         | Stage::MapMiss
         | Stage::Think
+        | Stage::CgroupThrottle
+        | Stage::TagWait
+        | Stage::PlugWait
+        | Stage::FlushWait
+        | Stage::Flush
+        | Stage::WorkQueueWait
+        | Stage::HandOver
+        | Stage::OtherTask
+        | Stage::DirtyThrottle
+        | Stage::Reclaim
         | Stage::Device
         | Stage::Unattributed => None,
     }

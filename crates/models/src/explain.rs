@@ -153,6 +153,7 @@ pub fn explain_system(
             programs.push(ProgramExplanation {
                 counterfactuals,
                 tails,
+                breakdowns: Vec::new(),
                 unwritten_share: outcome.unwritten_share,
                 ..explain_program(plan, (job, computer), (&trace, outcome.before_issue_ns))
             });
@@ -250,6 +251,7 @@ fn explain_program(
         unwritten_share: None,
         counterfactuals: Vec::new(),
         tails: Vec::new(),
+        breakdowns: Vec::new(),
     }
 }
 

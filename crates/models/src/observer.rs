@@ -1,7 +1,9 @@
 //! Events of a run, for displays of progress.
 
 use core::time::Duration;
+use diskperf_chains::event::KernelRecording;
 use diskperf_system::WorkerProgress;
+use diskperf_timeline::block::TimedPart;
 use diskperf_timeline::{
     BlockTrace, DeviceEvent, Nanoseconds, ProgramResult, Repetition, Run, Setting,
 };
@@ -41,6 +43,15 @@ pub enum ObserverEvent<'a> {
     },
     /// Events of the block layer in the repetition that is about to end.
     BlockTraceRecorded(BlockTrace),
+    /// Events of the kernel in the repetition that is about to end, of which chains are made.
+    KernelEventsRecorded {
+        /// Events with the names of tasks, devices and functions.
+        recording: KernelRecording,
+        /// Timed part of each worker.
+        timed_parts: Vec<TimedPart>,
+        /// Kernel names of the disks that receive the programs' requests.
+        device_names: Vec<String>,
+    },
     /// Requests that the storage received, if they are recorded.
     RequestsRecorded(RecordedEvent<'a>),
     /// A repetition ended, for each program that ran at the same time.

@@ -88,6 +88,26 @@ pub enum Stage {
     Completion,
     /// Think time: the program sleeps voluntarily.
     Think,
+    /// Wait for a limit on the input and output of the task's cgroup.
+    CgroupThrottle,
+    /// Wait for a free request of the block layer (a tag), or for its quality of service.
+    TagWait,
+    /// Wait of a request until its task submits the requests that it collects (a plug).
+    PlugWait,
+    /// Wait of a flush in the block layer until the device may receive it.
+    FlushWait,
+    /// Flush of a real device's write cache, inside the device.
+    Flush,
+    /// Wait of a queued work item for a thread of the kernel.
+    WorkQueueWait,
+    /// Wait of a task for another one that waits for the first.
+    HandOver,
+    /// Processor work of another task that is waited for, such as a journal's thread.
+    OtherTask,
+    /// Sleep of a writer because too many pages are dirty.
+    DirtyThrottle,
+    /// Reclaim of memory by the task that needs it.
+    Reclaim,
     /// Time inside a real device, where stages cannot be observed.
     Device,
     /// Time on a real system that cannot be assigned to a stage.
@@ -194,7 +214,7 @@ impl Deadline {
 impl Stage {
     /// Number of stages. A missed revolution counts once per deadline; a wait for a die counts once
     /// per cause, and a wait for a rate limit once per limit.
-    pub const COUNT: usize = 57;
+    pub const COUNT: usize = 67;
 
     /// All stages, in the order of [`Stage::index`].
     pub const ALL: [Self; Self::COUNT] = [
@@ -253,12 +273,22 @@ impl Stage {
         Self::RateLimit(VolumeLimit::InstanceBytes),
         Self::Completion,
         Self::Think,
+        Self::CgroupThrottle,
+        Self::TagWait,
+        Self::PlugWait,
+        Self::FlushWait,
+        Self::Flush,
+        Self::WorkQueueWait,
+        Self::HandOver,
+        Self::OtherTask,
+        Self::DirtyThrottle,
+        Self::Reclaim,
         Self::Device,
         Self::Unattributed,
     ];
 
-    /// Index of the stage in a ledger's table. The last two stages occur only on real systems,
-    /// since a model can account for all of its time.
+    /// Index of the stage in a ledger's table. The stages from
+    /// [`Stage::CgroupThrottle`] on occur only on real systems, whose kernels report them.
     #[inline]
     pub const fn index(self) -> usize {
         // Every span of time goes through here: a number for each, and one added to it,
@@ -311,8 +341,18 @@ impl Stage {
             Self::RateLimit(_) => 49,
             Self::Completion => 53,
             Self::Think => 54,
-            Self::Device => 55,
-            Self::Unattributed => 56,
+            Self::CgroupThrottle => 55,
+            Self::TagWait => 56,
+            Self::PlugWait => 57,
+            Self::FlushWait => 58,
+            Self::Flush => 59,
+            Self::WorkQueueWait => 60,
+            Self::HandOver => 61,
+            Self::OtherTask => 62,
+            Self::DirtyThrottle => 63,
+            Self::Reclaim => 64,
+            Self::Device => 65,
+            Self::Unattributed => 66,
         };
         stage + second
     }
@@ -378,6 +418,16 @@ impl Stage {
             Self::RateLimit(VolumeLimit::InstanceBytes) => "rate_limit: instance_bytes",
             Self::Completion => "completion",
             Self::Think => "think",
+            Self::CgroupThrottle => "cgroup_throttle",
+            Self::TagWait => "tag_wait",
+            Self::PlugWait => "plug_wait",
+            Self::FlushWait => "flush_wait",
+            Self::Flush => "flush",
+            Self::WorkQueueWait => "work_queue_wait",
+            Self::HandOver => "hand_over",
+            Self::OtherTask => "other_task",
+            Self::DirtyThrottle => "dirty_throttle",
+            Self::Reclaim => "reclaim",
             Self::Device => "device",
             Self::Unattributed => "unattributed",
         }

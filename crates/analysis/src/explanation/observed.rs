@@ -34,12 +34,22 @@ const SECTOR_BYTES: u64 = 512;
 /// Converts recorded events into a trace, as a model would have recorded it.
 pub fn build_trace(block: &BlockTrace) -> Trace {
     let edges = QueueEdges::from_requests(&block.requests);
+    build_trace_of_spans(block, |worker| {
+        edges.list_worker_spans(worker, &block.thread_switches)
+    })
+}
+
+/// Converts recorded requests into a trace, with the given spans of each worker's time.
+pub(super) fn build_trace_of_spans(
+    block: &BlockTrace,
+    list_spans: impl Fn(&TimedPart) -> Vec<Span>,
+) -> Trace {
     let mut workers: Vec<(u32, &TimedPart)> = (1..).zip(&block.timed_parts).collect();
     workers.sort_by_key(|(_, worker)| worker.ended_at);
     let process = |(number, worker): &(u32, &TimedPart)| TracedProcess {
         process_number: *number,
         account_start: worker.started_at,
-        spans: edges.list_worker_spans(worker, &block.thread_switches),
+        spans: list_spans(worker),
         // No kernel's routines are told apart here.
         processor_work: Vec::new(),
     };
@@ -62,7 +72,7 @@ pub fn build_trace(block: &BlockTrace) -> Trace {
             .processes
             .iter()
             .flat_map(TracedProcess::stage_intervals);
-        let working = parts.filter(|interval| interval.stage == Stage::SystemCall);
+        let working = parts.filter(|part| matches!(part.stage, Stage::User | Stage::SystemCall));
         let processor = working.map(|interval| interval.duration()).sum();
         let busy = |at, processor| TracedBusy {
             sample_time: at,
@@ -264,11 +274,15 @@ pub fn build_account(block: &BlockTrace) -> Option<TimeAccount> {
     if block.lost_event_count > 0 {
         return None;
     }
-    let trace = build_trace(block);
-    let mut account = TimeAccount::from_trace(&trace)?;
+    build_account_of_trace(block, &build_trace(block))
+}
+
+/// Creates the account of a trace that was made of these requests.
+pub(super) fn build_account_of_trace(block: &BlockTrace, trace: &Trace) -> Option<TimeAccount> {
+    let mut account = TimeAccount::from_trace(trace)?;
     account.utilisation.handler_share = None;
     account.utilisation.bus_share = None;
-    let (from, until) = timed_window(&trace)?;
+    let (from, until) = timed_window(trace)?;
     let devices = (0..).zip(&block.devices);
     account.device_accounts = devices
         .map(|(number, name)| build_device_account(block, (number, name), (from, until)))
@@ -349,7 +363,7 @@ impl OperationAccount {
 
 impl ValueQuantiles {
     /// Returns the percentiles of values in ascending order; `None` for an empty slice.
-    fn from_values(values: &[u64]) -> Option<Self> {
+    pub(super) fn from_values(values: &[u64]) -> Option<Self> {
         // The smallest that at least so many in a hundred do not exceed.
         let at = |percent: usize| values[(values.len() * percent).div_ceil(100).max(1) - 1];
         (!values.is_empty()).then(|| Self {

@@ -1,7 +1,9 @@
 //! Verdict on an account of a program's time, in two or three sentences.
 
+mod chains;
 mod storage;
 
+pub use chains::write_chain_verdict;
 pub use storage::{sort_own_requests_first, write_storage_verdict};
 
 use super::response::ResponseAccount;

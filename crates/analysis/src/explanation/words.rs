@@ -1,5 +1,7 @@
 //! Wording of stages, deadlines and times for the user.
 
+use super::chains::OperationPart;
+use diskperf_chains::Purpose;
 use diskperf_timeline::{Deadline, DieBusy, Stage, VolumeLimit};
 
 /// Returns the name of a stage for a table.
@@ -48,6 +50,16 @@ pub fn stage_label(stage: Stage) -> String {
         Stage::RateLimit(limit) => rate_limit_label(limit).to_owned(),
         Stage::Completion => "completion".to_owned(),
         Stage::Think => "asleep".to_owned(),
+        Stage::CgroupThrottle => "throttled by the cgroup".to_owned(),
+        Stage::TagWait => "waiting for a request (tag)".to_owned(),
+        Stage::PlugWait => "plug".to_owned(),
+        Stage::FlushWait => "waiting to flush".to_owned(),
+        Stage::Flush => "device flush".to_owned(),
+        Stage::WorkQueueWait => "waiting for a kernel worker".to_owned(),
+        Stage::HandOver => "hand-over between tasks".to_owned(),
+        Stage::OtherTask => "another task's work".to_owned(),
+        Stage::DirtyThrottle => "throttled: too many dirty pages".to_owned(),
+        Stage::Reclaim => "reclaiming memory".to_owned(),
         Stage::Device => "device".to_owned(),
         Stage::Unattributed => "unattributed".to_owned(),
     }
@@ -107,6 +119,51 @@ pub fn describe_stage_cause(of: Stage) -> String {
         }
         of => stage_label(of),
     }
+}
+
+/// Returns the name of the purpose of an operation's time for a table.
+pub fn purpose_label(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Call => "the call itself",
+        Purpose::Read => "read",
+        Purpose::Data => "data write",
+        Purpose::LogBlocks => "journal's log blocks",
+        Purpose::CommitBlock => "journal's commit block",
+        Purpose::Commit => "journal's commit",
+        Purpose::EarlierCommit => "earlier commit of the journal",
+        Purpose::Metadata => "metadata write",
+        Purpose::Flush => "flush after the data",
+        Purpose::Worker => "kernel worker",
+        Purpose::OtherTask => "another task",
+    }
+}
+
+/// Returns the description of a part of an operation that follows a duration in a sentence.
+pub fn describe_part(part: &OperationPart) -> String {
+    let stage = match part.stage {
+        Stage::SystemCall => "on the processor in the call".to_owned(),
+        Stage::Device => "at the device".to_owned(),
+        Stage::DriverQueue => "in the driver's queue".to_owned(),
+        Stage::Flush => "flushing the device".to_owned(),
+        Stage::OtherTask => "of work".to_owned(),
+        Stage::Completion => "of completion".to_owned(),
+        stage => stage_label(stage),
+    };
+    let purpose = match part.purpose {
+        Purpose::Call => return stage,
+        Purpose::Worker => "in a kernel worker".to_owned(),
+        Purpose::OtherTask => "in another task".to_owned(),
+        Purpose::Read => "for a read".to_owned(),
+        Purpose::Data => "for the data".to_owned(),
+        Purpose::Metadata => "for metadata".to_owned(),
+        Purpose::Flush => "after the data".to_owned(),
+        Purpose::EarlierCommit => "in an earlier commit of the journal".to_owned(),
+        Purpose::Commit => "in the journal's commit".to_owned(),
+        Purpose::LogBlocks | Purpose::CommitBlock => {
+            format!("for the {}", purpose_label(part.purpose))
+        }
+    };
+    format!("{stage} {purpose}")
 }
 
 /// Returns the name of a missed deadline as the subject of a sentence.

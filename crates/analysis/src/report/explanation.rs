@@ -1,6 +1,7 @@
 //! Account of the time of programs, as tables, JSON and CSV.
 
 mod devices;
+mod operations;
 mod response;
 mod tails;
 
@@ -56,8 +57,9 @@ fn describe_program(program: &ProgramExplanation) -> Vec<DocumentBlock> {
             unwritten::mark_of_share(program.unwritten_share)
         )),
         DocumentBlock::Text(program.verdict_sentences.join(" ")),
-        DocumentBlock::Grid(build_ledger_grid(account)),
     ];
+    blocks.extend(operations::build_blocks(&program.breakdowns));
+    blocks.push(DocumentBlock::Grid(build_ledger_grid(account)));
     blocks.extend(
         account
             .response_account
@@ -379,6 +381,9 @@ struct ProgramExplanationJson<'e> {
     /// Slowest requests and their causes; only for flash drives.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tails: Vec<tails::TailJson>,
+    /// Operations by kind, where the kernel's events were recorded by programs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    operations: Vec<operations::OperationsJson<'e>>,
 }
 
 #[derive(Serialize)]
@@ -456,6 +461,11 @@ impl<'e> ProgramExplanationJson<'e> {
                 .tails
                 .iter()
                 .map(tails::TailJson::from_tail)
+                .collect(),
+            operations: program
+                .breakdowns
+                .iter()
+                .map(operations::OperationsJson::from_breakdown)
                 .collect(),
         }
     }

@@ -1,13 +1,13 @@
 //! Where the time of a run on real storage went.
 
-use crate::support::machine::{Needs, can_run, instances_of};
+use crate::support::machine::{LoopDevice, Needs, can_run, instances_of};
 use crate::support::{MOUNTS, SmallDisk, User, mount_tmpfs, words};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// The stages that real storage has.
-const STAGES: [&str; 9] = [
+const STAGES: [&str; 21] = [
     "user",
     "system_call",
     "copy",
@@ -17,6 +17,18 @@ const STAGES: [&str; 9] = [
     "driver_queue",
     "device",
     "unattributed",
+    "completion",
+    "think",
+    "cgroup_throttle",
+    "tag_wait",
+    "plug_wait",
+    "flush_wait",
+    "flush",
+    "work_queue_wait",
+    "hand_over",
+    "other_task",
+    "dirty_throttle",
+    "reclaim",
 ];
 
 /// The ledger of a program; it sums to the elapsed time.
@@ -239,7 +251,9 @@ fn events_of_a_device_are_requests_and_stages() {
     let found = explained(&user, &format!("{line} --direct"));
     let program = &found["programs"][0];
     let stages = ledger(program);
-    assert!(stages["device"] > 0, "{program}");
+    // The loop device's worker reads its file, from memory or from the disk.
+    let served = ["device", "other_task"].map(|stage| stages.get(stage).copied().unwrap_or(0));
+    assert!(served.iter().sum::<u64>() > 0, "{program}");
     agrees_with_accounting(program);
     // One call of O_DIRECT is one request, and waits for it.
     let read = operation(program, "read");
@@ -285,36 +299,120 @@ fn events_of_a_device_are_requests_and_stages() {
     assert_eq!(user.stored().len(), 0, "what is watched is not kept");
 }
 
-/// The buffer goes with its owner, or when somebody looks for what was left.
+/// Sum of the nanoseconds of a list, which each of its members has.
+fn sum_ns<'v>(members: impl IntoIterator<Item = &'v Value>) -> u64 {
+    let members = members.into_iter();
+    members.map(|one| one["ns"].as_u64().expect("ns")).sum()
+}
+
+/// Explains log_append with what is given, and returns the program and the syncs of it. All
+/// operations sum to what they took, and each timeline has no gap.
+fn explain_syncs(user: &User, settings: &str) -> Option<(Value, Value)> {
+    let line = format!("./target --suite log_append --size 1M --runs 2 {settings}");
+    let found = explained(user, &line);
+    if !notes(&found).contains("eBPF programs on") {
+        eprintln!("SKIPPED: {}", notes(&found));
+        return None;
+    }
+    let program = found["programs"][0].clone();
+    ledger(&program);
+    let operations = program["operations"].as_array().expect("operations");
+    for operation in operations {
+        let parts = operation["parts"].as_array().expect("parts");
+        assert_eq!(
+            Some(sum_ns(parts)),
+            operation["total_ns"].as_u64(),
+            "{operation}"
+        );
+        for timeline in ["typical", "slowest"] {
+            let links = operation[timeline]["links"].as_array().expect("links");
+            let mut at = 0;
+            for link in links {
+                assert_eq!(link["at_ns"].as_u64(), Some(at), "{operation}");
+                at += link["ns"].as_u64().expect("ns");
+            }
+            assert_eq!(operation[timeline]["duration_ns"].as_u64(), Some(at));
+        }
+    }
+    let syncs = operations
+        .iter()
+        .find(|one| one["operation"] == "fdatasync");
+    let syncs = syncs
+        .unwrap_or_else(|| panic!("no syncs in {program}"))
+        .clone();
+    Some((program, syncs))
+}
+
+/// Share of the syncs' time with this purpose.
+fn share_of_purpose(syncs: &Value, purpose: &str) -> f64 {
+    let parts = syncs["parts"].as_array().expect("parts");
+    let own = parts.iter().filter(|part| part["purpose"] == purpose);
+    sum_ns(own) as f64 / syncs["total_ns"].as_u64().expect("ns") as f64
+}
+
+/// A sync of appended records waits for the journal, which writes a commit block. One of records
+/// that are overwritten does not, which is the control.
+#[test]
+fn an_fsync_is_followed_through_the_journal() {
+    if !can_run("an_fsync_is_followed_through_the_journal", EVENTS) {
+        return;
+    }
+    let user = User::new();
+    let _disk = SmallDisk::journalling(&user.target(), user.scratch(), 96);
+    let threads = "--set program.engine=threads --set program.area_bytes=2M";
+    let Some((program, appended)) = explain_syncs(&user, threads) else {
+        return;
+    };
+    assert_eq!(appended["count"], 256, "{appended}");
+    assert!(
+        share_of_purpose(&appended, "commit_block") > 0.2,
+        "{appended}"
+    );
+    let links = appended["typical"]["links"].as_array().expect("links");
+    let is_journal = |link: &Value| {
+        link["task"]
+            .as_str()
+            .is_some_and(|task| task.starts_with("jbd2/"))
+    };
+    assert!(links.iter().any(is_journal), "{appended}");
+    let verdict = program["verdict"].as_str().expect("a text");
+    assert!(
+        verdict.starts_with("256 calls of fdatasync take "),
+        "{verdict}"
+    );
+    let overwriting = format!("{threads} --set program.preallocated=yes");
+    let Some((_, overwritten)) = explain_syncs(&user, &overwriting) else {
+        return;
+    };
+    assert!(
+        share_of_purpose(&overwritten, "commit_block") < 0.1,
+        "{overwritten}"
+    );
+    assert!(
+        share_of_purpose(&overwritten, "flush") > 0.1,
+        "{overwritten}"
+    );
+}
+
+/// The buffer of tracefs goes with its owner, or when somebody looks for what was left.
 #[test]
 fn nothing_of_ours_stays_in_tracefs() {
     if !can_run("nothing_of_ours_stays_in_tracefs", EVENTS) {
         return;
     }
-    for signal in [Signal::INT, Signal::KILL] {
-        let user = User::new();
-        let _disk = SmallDisk::mounted_on(&user.target(), user.scratch(), 64);
-        let line = "explain ./target --suite write_8192 --size 1M --runs 1000";
-        let mut process = user.start(&words(line));
-        let number = process.pid().as_raw_nonzero().get();
-        process.wait_until(|| !instances_of(number).is_empty());
-        assert_eq!(instances_of(number).len(), 1);
-        process.signal(signal);
-        let outcome = process.finish();
-        match signal {
-            Signal::INT => {
-                outcome.expect(130, &["interrupted"]);
-            }
-            _ => {
-                assert_eq!(outcome.code, None, "{outcome:?}");
-                assert_eq!(instances_of(number).len(), 1, "nobody could remove it");
-                user.run(&words("clean --on ./target"))
-                    .expect(0, &[])
-                    .shows(&[&format!(
-                        "removed /sys/kernel/tracing/instances/diskperf-{number}-"
-                    )]);
-            }
-        }
-        assert_eq!(instances_of(number), [""; 0], "{signal:?}");
-    }
+    let user = User::new();
+    let disk = LoopDevice::blank(user.scratch(), 32);
+    let mut process = user.start(&words(&format!("record {} -o t", disk.text())));
+    let number = process.pid().as_raw_nonzero().get();
+    process.wait_until(|| !instances_of(number).is_empty());
+    process.signal(Signal::KILL);
+    let outcome = process.finish();
+    assert_eq!(outcome.code, None, "{outcome:?}");
+    assert_eq!(instances_of(number).len(), 1, "nobody could remove it");
+    user.run(&words("clean --on ./target"))
+        .expect(0, &[])
+        .shows(&[&format!(
+            "removed /sys/kernel/tracing/instances/diskperf-{number}-"
+        )]);
+    assert_eq!(instances_of(number), [""; 0]);
 }

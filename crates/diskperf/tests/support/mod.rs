@@ -430,6 +430,11 @@ impl SmallDisk {
         Self::new((directory, scratch), mib, ("^has_journal", "defaults"))
     }
 
+    /// An ext4 of `mib` MiB with a journal.
+    pub(crate) fn journalling(directory: &Path, scratch: &Scratch, mib: usize) -> Self {
+        Self::new((directory, scratch), mib, ("has_journal", "defaults"))
+    }
+
     /// An ext4 of `mib` MiB whose data goes through its journal: it has no O_DIRECT.
     pub(crate) fn journalling_data(directory: &Path, scratch: &Scratch, mib: usize) -> Self {
         Self::new((directory, scratch), mib, ("has_journal", "data=journal"))

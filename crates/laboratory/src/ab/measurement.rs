@@ -81,7 +81,7 @@ fn measure_on_storage(
             clock,
             stop,
             open_drives: opened,
-            block_events: None,
+            event_recorder: None,
             preparation: Some(HookPreparation {
                 variant_index: number,
                 hook: hooks[number].as_ref(),

@@ -5,10 +5,13 @@ use crate::execute::execute;
 use crate::plan::{HostPlan, Plan};
 use crate::recorder::RunRecorder;
 use diskperf_analysis::comparison::{ResultPair, compare};
+use diskperf_analysis::explanation::chains::{ChainAccount, OperationBreakdown};
 use diskperf_analysis::explanation::difference::ExplanationDifferences;
 use diskperf_analysis::explanation::side_by_side::{ExplanationSide, WorkAmount, compare_sides};
 use diskperf_analysis::explanation::unlike::list_run_differences;
-use diskperf_analysis::explanation::verdict::{sort_own_requests_first, write_storage_verdict};
+use diskperf_analysis::explanation::verdict::{
+    sort_own_requests_first, write_chain_verdict, write_storage_verdict,
+};
 use diskperf_analysis::explanation::{
     Explanation, ProgramExplanation, TimeAccount, observed, processor, stored,
 };
@@ -80,19 +83,19 @@ pub fn explain_target(
         ..plan.clone()
     };
     let name = plan.target_name();
-    let mut collector = BlockTraceCollector {
+    let mut collector = EventCollector {
         inner: observer,
-        latest_trace: None,
-        traces: Vec::new(),
+        latest_events: None,
+        events: Vec::new(),
         notes: Vec::new(),
     };
     let mut recorder = RunRecorder::open_for_leftovers(store);
     let plan = Plan::Host(Box::new(plan));
     let executed = execute(&plan, stop, &mut collector, &mut recorder);
-    let BlockTraceCollector { traces, notes, .. } = collector;
+    let EventCollector { events, notes, .. } = collector;
     match executed.error {
         Some(error) => Err(error),
-        None => build_explanation(name, executed.run, &traces, notes),
+        None => build_explanation(name, executed.run, &events, notes),
     }
 }
 
@@ -178,18 +181,61 @@ fn list_unexplained(a: &Run, b: &Run) -> Vec<String> {
     untold.map(told).collect()
 }
 
-struct BlockTraceCollector<'a> {
+/// Recorded events of one repetition.
+enum RepetitionEvents {
+    /// Requests of the disks and waits of the workers, from tracefs.
+    Block(BlockTrace),
+    /// Chains of stages, from eBPF programs.
+    Chains(Box<ChainAccount>),
+}
+
+impl RepetitionEvents {
+    fn block_trace(&self) -> Option<&BlockTrace> {
+        match self {
+            Self::Block(trace) => Some(trace),
+            Self::Chains(_) => None,
+        }
+    }
+
+    fn chain_account(&self) -> Option<&ChainAccount> {
+        match self {
+            Self::Block(_) => None,
+            Self::Chains(account) => Some(account),
+        }
+    }
+
+    fn lost_event_count(&self) -> u64 {
+        match self {
+            Self::Block(trace) => trace.lost_event_count,
+            Self::Chains(account) => account.lost_event_count,
+        }
+    }
+}
+
+struct EventCollector<'a> {
     inner: &'a mut dyn Observer,
-    latest_trace: Option<BlockTrace>,
-    traces: Vec<Vec<Option<BlockTrace>>>,
+    latest_events: Option<RepetitionEvents>,
+    /// Events of each repetition of each program.
+    events: Vec<Vec<Option<RepetitionEvents>>>,
     notes: Vec<String>,
 }
 
-impl Observer for BlockTraceCollector<'_> {
+impl Observer for EventCollector<'_> {
     fn handle_event(&mut self, event: ObserverEvent<'_>) {
         match event {
             ObserverEvent::BlockTraceRecorded(trace) => {
-                self.latest_trace = Some(trace);
+                self.latest_events = Some(RepetitionEvents::Block(trace));
+                return;
+            }
+            // Millions of events become an account at once.
+            ObserverEvent::KernelEventsRecorded {
+                recording,
+                timed_parts,
+                device_names,
+            } => {
+                let account = ChainAccount::from_recording(&recording, timed_parts, device_names);
+                self.latest_events =
+                    account.map(|account| RepetitionEvents::Chains(Box::new(account)));
                 return;
             }
             ObserverEvent::Note(note) => {
@@ -198,12 +244,12 @@ impl Observer for BlockTraceCollector<'_> {
                 }
                 return;
             }
-            ObserverEvent::StepStarted { .. } => self.traces.push(Vec::new()),
+            ObserverEvent::StepStarted { .. } => self.events.push(Vec::new()),
             // A pilot's is nobody's.
-            ObserverEvent::RepetitionStarted { .. } => self.latest_trace = None,
+            ObserverEvent::RepetitionStarted { .. } => self.latest_events = None,
             ObserverEvent::RepetitionFinished(_) => {
-                if let Some(program) = self.traces.last_mut() {
-                    program.push(self.latest_trace.take());
+                if let Some(program) = self.events.last_mut() {
+                    program.push(self.latest_events.take());
                 }
             }
             ObserverEvent::RunStarted(_)
@@ -222,7 +268,7 @@ impl Observer for BlockTraceCollector<'_> {
 fn build_explanation(
     name: String,
     run: Run,
-    traces: &[Vec<Option<BlockTrace>>],
+    events: &[Vec<Option<RepetitionEvents>>],
     mut notes: Vec<String>,
 ) -> Result<StorageExplanation, LaboratoryError> {
     let results: Vec<&ProgramResult> = run.results.iter().collect();
@@ -239,17 +285,22 @@ fn build_explanation(
         run: None,
     };
     for (number, result) in results.iter().enumerate() {
-        let own = traces.get(number).map_or(&[][..], Vec::as_slice);
+        let own = events.get(number).map_or(&[][..], Vec::as_slice);
         let watched = find_watched_repetition(result, own, &layers);
-        let (mut account, repetition, trace) = match watched {
-            Some(watched) => (watched.account, watched.repetition, Some(watched.trace)),
+        let (mut account, repetition, trace, breakdowns) = match watched {
+            Some(watched) => (
+                watched.account,
+                watched.repetition,
+                Some(watched.trace),
+                watched.breakdowns,
+            ),
             None => {
                 let account =
                     stored::build_account(result, &layers).zip(stored::median_repetition(result));
                 let Some((account, repetition)) = account else {
                     continue;
                 };
-                (account, repetition, None)
+                (account, repetition, None, Vec::new())
             }
         };
         sort_own_requests_first(&mut account, repetition);
@@ -260,7 +311,11 @@ fn build_explanation(
             program: result.display_title(),
             filesystem: result.filesystem_type.clone(),
             drive_count: result.drive_count,
-            verdict_sentences: write_storage_verdict(&account, repetition),
+            verdict_sentences: match breakdowns.as_slice() {
+                [] => write_storage_verdict(&account, repetition),
+                breakdowns => write_chain_verdict(&account, breakdowns, repetition),
+            },
+            breakdowns,
             accounted_cpu: Some(Nanoseconds(
                 repetition.sum_over_workers(|worker| worker.cpu_time.0),
             )),
@@ -293,15 +348,24 @@ fn build_explanation(
     Ok(told)
 }
 
+/// Repetitions that count, with their events.
+fn list_kept<'r>(
+    result: &'r ProgramResult,
+    events: &'r [Option<RepetitionEvents>],
+) -> impl Iterator<Item = (&'r Repetition, &'r RepetitionEvents)> {
+    let pairs = result.repetitions.iter().zip(events);
+    pairs
+        .filter(|(repetition, _)| !repetition.is_discarded)
+        .filter_map(|(repetition, events)| Some((repetition, events.as_ref()?)))
+}
+
 /// Repetitions that count and whose trace lost no event.
 fn find_complete_trace<'r>(
     result: &'r ProgramResult,
-    traces: &'r [Option<BlockTrace>],
+    events: &'r [Option<RepetitionEvents>],
 ) -> impl Iterator<Item = (&'r Repetition, &'r BlockTrace)> {
-    let pairs = result.repetitions.iter().zip(traces);
-    pairs
-        .filter(|(repetition, _)| !repetition.is_discarded)
-        .filter_map(|(repetition, trace)| Some((repetition, trace.as_ref()?)))
+    list_kept(result, events)
+        .filter_map(|(repetition, events)| Some((repetition, events.block_trace()?)))
         .filter(|(_, trace)| trace.lost_event_count == 0)
 }
 
@@ -310,24 +374,43 @@ struct WatchedRepetition<'r> {
     account: TimeAccount,
     repetition: &'r Repetition,
     trace: Trace,
+    breakdowns: Vec<OperationBreakdown>,
 }
 
-/// Returns the account of the median repetition, by the judged quantity. Only repetitions count
-/// whose trace lost no event and agrees with the kernel's accounting.
-fn find_watched_repetition<'r>(
-    result: &'r ProgramResult,
-    traces: &'r [Option<BlockTrace>],
-    layers: &[Decomposition],
-) -> Option<WatchedRepetition<'r>> {
-    let mut kept: Vec<(&Repetition, &BlockTrace)> = find_complete_trace(result, traces)
-        .filter(|(repetition, trace)| {
-            observed::find_cpu_share_disagreement(trace, repetition).is_none()
-        })
-        .collect();
+/// Returns the median repetition, by the judged quantity, with its events.
+fn choose_median<'r, T>(mut kept: Vec<(&'r Repetition, &'r T)>) -> Option<(&'r Repetition, &'r T)> {
     kept.sort_by(|(one, _), (other, _)| {
         judged_duration_s(one).total_cmp(&judged_duration_s(other))
     });
-    let (repetition, block) = kept.get(kept.len().checked_sub(1)? / 2)?;
+    kept.get(kept.len().checked_sub(1)? / 2).copied()
+}
+
+/// Returns the account of the median repetition. Of repetitions with chains those with the fewest
+/// lost events count; of others those whose trace lost none and agrees with the kernel's
+/// accounting.
+fn find_watched_repetition<'r>(
+    result: &'r ProgramResult,
+    events: &'r [Option<RepetitionEvents>],
+    layers: &[Decomposition],
+) -> Option<WatchedRepetition<'r>> {
+    let chains = || {
+        list_kept(result, events)
+            .filter_map(|(repetition, events)| Some((repetition, events.chain_account()?)))
+    };
+    if let Some(lost) = chains().map(|(_, chains)| chains.lost_event_count).min() {
+        let best = chains().filter(|(_, chains)| chains.lost_event_count == lost);
+        let (repetition, chains) = choose_median(best.collect())?;
+        return Some(WatchedRepetition {
+            account: chains.account.clone(),
+            repetition,
+            trace: chains.trace.clone(),
+            breakdowns: chains.breakdowns.clone(),
+        });
+    }
+    let agreeing = find_complete_trace(result, events).filter(|(repetition, trace)| {
+        observed::find_cpu_share_disagreement(trace, repetition).is_none()
+    });
+    let (repetition, block) = choose_median(agreeing.collect())?;
     let mut account = observed::build_account(block)?;
     let calls = repetition.sum_over_workers(|worker| worker.call_count);
     match stored::find_layers_of_result(result, layers) {
@@ -338,31 +421,44 @@ fn find_watched_repetition<'r>(
         account,
         repetition,
         trace: observed::build_trace(block),
+        breakdowns: Vec::new(),
     })
 }
 
-/// Returns a note on trace events that the kernel had no space for; `None` if it lost none.
-fn describe_lost_events(result: &ProgramResult, traces: &[Option<BlockTrace>]) -> Option<String> {
-    let pairs = result.repetitions.iter().zip(traces);
-    let kept = pairs.filter(|(repetition, _)| !repetition.is_discarded);
-    let traces: Vec<&BlockTrace> = kept.filter_map(|(_, trace)| trace.as_ref()).collect();
-    let losing = traces.iter().filter(|trace| trace.lost_event_count > 0);
-    let (count, events) = losing.fold((0, 0), |(count, events), trace| {
-        (count + 1, events + trace.lost_event_count)
+/// Returns a note on events that the kernel had no space for; `None` if it lost none.
+fn describe_lost_events(
+    result: &ProgramResult,
+    events: &[Option<RepetitionEvents>],
+) -> Option<String> {
+    let kept: Vec<&RepetitionEvents> = list_kept(result, events)
+        .map(|(_, events)| events)
+        .collect();
+    let losing = kept.iter().filter(|events| events.lost_event_count() > 0);
+    let (count, lost) = losing.fold((0, 0), |(count, lost), events| {
+        (count + 1, lost + events.lost_event_count())
     });
+    let consequence = match kept.first()? {
+        RepetitionEvents::Block(_) => "and are explained without events",
+        RepetitionEvents::Chains(_) => {
+            "and what the lost ones would have explained is unattributed"
+        }
+    };
     (count > 0).then(|| {
         format!(
-            "{}: {count} of {} repetitions lost {events} events because the buffer was full, and are explained without events; use a smaller --size",
+            "{}: {count} of {} repetitions lost {lost} events because the buffer was full, {consequence}; use a smaller --size",
             result.display_title(),
-            traces.len()
+            kept.len()
         )
     })
 }
 
 /// Returns a note on repetitions whose trace events contradict the kernel's accounting; `None` if
 /// there are none.
-fn describe_disagreement(result: &ProgramResult, traces: &[Option<BlockTrace>]) -> Option<String> {
-    let kept: Vec<_> = find_complete_trace(result, traces).collect();
+fn describe_disagreement(
+    result: &ProgramResult,
+    events: &[Option<RepetitionEvents>],
+) -> Option<String> {
+    let kept: Vec<_> = find_complete_trace(result, events).collect();
     let found: Vec<_> = kept
         .iter()
         .filter_map(|(repetition, trace)| observed::find_cpu_share_disagreement(trace, repetition))
@@ -417,6 +513,16 @@ fn describe_request_counts(told: &StorageExplanation) -> Option<String> {
     let observed = accounts
         .flat_map(|one| &one.time_account.device_accounts)
         .find(|device| device.at_device_mean.is_some())?;
+    if told
+        .explanation
+        .programs
+        .iter()
+        .any(|one| !one.breakdowns.is_empty())
+    {
+        return Some(
+            "a wait is booked to what ended it, through all tasks and requests; the requests of a device are those of the whole machine, not of the program alone".to_owned(),
+        );
+    }
     Some(format!(
         "from events of the block layer and the scheduler, to the microsecond; a wait is booked to device while {} has a request in service, and to driver queue while requests only wait there; the requests are those of the whole machine, not of the program alone",
         observed.device_name

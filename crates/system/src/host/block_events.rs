@@ -170,7 +170,7 @@ impl BlockEventRecorder {
     pub fn register_this_thread(&self) -> io::Result<u32> {
         let name = CString::new(self.thread_name.clone()).map_err(io::Error::other)?;
         rustix::thread::set_name(&name)?;
-        Ok(rustix::thread::gettid().as_raw_nonzero().get() as u32)
+        Ok(super::current_thread())
     }
 
     /// Discards earlier events and starts recording.

@@ -3,6 +3,7 @@
 mod answer;
 mod attributes;
 pub mod block_events;
+mod bpf;
 pub mod child_group;
 mod clock;
 pub mod dead_mounts;
@@ -14,6 +15,7 @@ pub mod hook;
 pub mod input;
 pub mod interference;
 pub mod io_flusher;
+pub mod kernel_events;
 pub mod limits;
 mod listing;
 pub mod log_file;
@@ -32,6 +34,11 @@ mod usage;
 pub mod user_mount;
 mod worker;
 pub mod workspace;
+
+/// Returns the number of the calling thread.
+pub fn current_thread() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get() as u32
+}
 
 /// Reports whether this process has the privileges of root.
 pub fn is_root() -> bool {

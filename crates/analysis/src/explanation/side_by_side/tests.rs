@@ -20,6 +20,7 @@ fn explained(program: &str, kb_per_s: f64, mib: u64) -> Explanation {
             verdict_sentences: Vec::new(),
             counterfactuals: Vec::new(),
             tails: Vec::new(),
+            breakdowns: Vec::new(),
         }],
         notes: vec!["a note of both".to_owned()],
     }

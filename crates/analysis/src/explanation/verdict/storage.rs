@@ -168,7 +168,7 @@ fn may_issue(repetition: &Repetition, operation: BlockOperation) -> bool {
 
 /// Describes the requests that keep a device busy the longest, preferring those that the program
 /// may have caused.
-fn describe_requests(account: &TimeAccount, repetition: &Repetition) -> Option<String> {
+pub(super) fn describe_requests(account: &TimeAccount, repetition: &Repetition) -> Option<String> {
     let all = account.device_accounts.iter().flat_map(|device| {
         let of_device = device.operation_accounts.iter();
         of_device.map(move |operation| (device, operation))
@@ -224,7 +224,7 @@ fn describe_unattributed(account: &TimeAccount, undivided: Nanoseconds) -> Optio
 
 /// Describes the writes that became durable after the program's last call; `None` for a program
 /// that did not write.
-fn describe_durable_time(repetition: &Repetition) -> Option<String> {
+pub(super) fn describe_durable_time(repetition: &Repetition) -> Option<String> {
     let (elapsed, durable) = (repetition.elapsed_time(), repetition.durable_time()?);
     let more = durable.since(elapsed);
     (more.0 as f64 >= MENTION_SHARE_MIN * elapsed.0 as f64).then(|| {

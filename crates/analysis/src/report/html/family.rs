@@ -39,7 +39,9 @@ impl StageFamily {
             | Stage::CacheLookup
             | Stage::Driver
             | Stage::Interrupt
-            | Stage::Completion => Self::Processor,
+            | Stage::Completion
+            | Stage::OtherTask
+            | Stage::Reclaim => Self::Processor,
             Stage::CpuWait | Stage::MemoryContention | Stage::BufferWait => Self::Memory,
             Stage::DriverQueue
             | Stage::ControllerQueue
@@ -48,7 +50,14 @@ impl StageFamily {
             | Stage::DieWait(_)
             | Stage::BufferFull
             | Stage::RateLimit(_)
-            | Stage::Collection => Self::Queue,
+            | Stage::Collection
+            | Stage::CgroupThrottle
+            | Stage::TagWait
+            | Stage::PlugWait
+            | Stage::FlushWait
+            | Stage::WorkQueueWait
+            | Stage::HandOver
+            | Stage::DirtyThrottle => Self::Queue,
             Stage::Command
             | Stage::BusTransfer
             | Stage::CacheHit
@@ -66,6 +75,7 @@ impl StageFamily {
             | Stage::FlashProgram
             | Stage::FlashErase
             | Stage::Cleaning
+            | Stage::Flush
             | Stage::Device => Self::MediaTransfer,
             Stage::Think | Stage::Unattributed => Self::Other,
         }

@@ -1,6 +1,10 @@
 //! Which repetition is explained, and what is said of the others.
 
-use super::{describe_disagreement, describe_lost_events, find_watched_repetition};
+use super::{
+    ChainAccount, RepetitionEvents, describe_disagreement, describe_lost_events,
+    find_watched_repetition,
+};
+use diskperf_chains::event::KernelRecording;
 use diskperf_timeline::block::TimedPart;
 use diskperf_timeline::{
     BlockTrace, CacheMode, Nanoseconds, ProgramResult, Protocol, Repetition, SummaryStatistic,
@@ -42,8 +46,8 @@ fn result(elapsed_ms: &[u64]) -> ProgramResult {
     }
 }
 
-fn trace(elapsed_ms: u64, lost_events: u64) -> Option<BlockTrace> {
-    Some(BlockTrace {
+fn trace(elapsed_ms: u64, lost_events: u64) -> Option<RepetitionEvents> {
+    Some(RepetitionEvents::Block(BlockTrace {
         timed_parts: vec![TimedPart {
             thread_id: 1,
             started_at: Nanoseconds(5),
@@ -51,14 +55,47 @@ fn trace(elapsed_ms: u64, lost_events: u64) -> Option<BlockTrace> {
         }],
         lost_event_count: lost_events,
         ..BlockTrace::default()
-    })
+    }))
+}
+
+/// Chains of a repetition on one worker that does nothing but run.
+fn chains(elapsed_ms: u64, lost_events: u64) -> Option<RepetitionEvents> {
+    let recording = KernelRecording {
+        lost_event_count: lost_events,
+        ..KernelRecording::default()
+    };
+    let part = TimedPart {
+        thread_id: 1,
+        started_at: Nanoseconds(5),
+        ended_at: Nanoseconds(5) + Nanoseconds::from_millis(elapsed_ms),
+    };
+    let account = ChainAccount::from_recording(&recording, vec![part], Vec::new());
+    account.map(|account| RepetitionEvents::Chains(Box::new(account)))
+}
+
+/// A repetition with losses is explained only where there is none without: what is missing in it is
+/// unattributed.
+#[test]
+fn of_repetitions_with_chains_the_median_of_those_with_the_fewest_losses_is_explained() {
+    let result = result(&[1, 10, 20, 30]);
+    let explained = |events: &[Option<RepetitionEvents>]| {
+        let found = find_watched_repetition(&result, events, &[]);
+        found.map(|watched| watched.account.elapsed.0 / 1_000_000)
+    };
+    let mut events = vec![chains(1, 0), chains(10, 0), chains(20, 3), chains(30, 0)];
+    assert_eq!(explained(&events), Some(10));
+    let said = describe_lost_events(&result, &events).unwrap();
+    assert!(said.contains("1 of 3 repetitions lost 3 events") && said.contains("unattributed"));
+    events[1] = chains(10, 4);
+    events[3] = chains(30, 5);
+    assert_eq!(explained(&events), Some(20));
 }
 
 #[test]
 fn a_repetition_that_lost_events_is_told_and_not_explained() {
     let result = result(&[1, 10, 20, 30]);
     let mut traces = vec![trace(1, 9), trace(10, 0), trace(20, 3), trace(30, 0)];
-    let elapsed = |traces: &[Option<BlockTrace>]| {
+    let elapsed = |traces: &[Option<RepetitionEvents>]| {
         let found = find_watched_repetition(&result, traces, &[]);
         found.map(|watched| {
             let elapsed = watched.account.elapsed;
@@ -83,8 +120,8 @@ fn a_repetition_that_lost_events_is_told_and_not_explained() {
         None,
         "the discarded one is nobody's"
     );
-    for kept in &mut traces[1..] {
-        kept.as_mut().unwrap().lost_event_count = 1;
+    for (kept, elapsed_ms) in traces[1..].iter_mut().zip([10, 20, 30]) {
+        *kept = trace(elapsed_ms, 1);
     }
     assert_eq!(elapsed(&traces), None);
     assert_eq!(elapsed(&[]), None, "nobody listened");
