@@ -7,7 +7,10 @@
 //! by its backing file. The store only names places to search, because others may be able to write
 //! to it. Its rows cannot cause the removal of anything that would not be found without them.
 
-use crate::served_disk::clean_dead_files;
+mod served_files;
+
+pub use served_files::clean_before_serving;
+
 use diskperf_models::LaboratoryError;
 use diskperf_store::{NotedWorkspace, RunHeading, Store};
 use diskperf_system::host::device::BlockDevice;
@@ -16,6 +19,7 @@ use diskperf_system::host::workspace::{Workspace, find_orphaned_loops};
 pub use diskperf_system::host::write_answer;
 use diskperf_system::host::{block_events, is_root, mounts, queue_settings};
 use diskperf_timeline::{RunState, TargetDescription};
+use served_files::clean_dead_files;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::ErrorKind;
