@@ -1,4 +1,4 @@
-//! Types of the kernel that runs the tests.
+//! Types of the running kernel.
 
 use diskperf_bpf::Btf;
 
@@ -6,7 +6,9 @@ use diskperf_bpf::Btf;
 #[test]
 fn the_running_kernel_describes_its_requests() {
     let Ok(bytes) = std::fs::read("/sys/kernel/btf/vmlinux") else {
-        eprintln!("skipped: this kernel does not describe its types");
+        eprintln!(
+            "SKIPPED the_running_kernel_describes_its_requests: this kernel does not describe its types"
+        );
         return;
     };
     let btf = Btf::parse(bytes).unwrap();

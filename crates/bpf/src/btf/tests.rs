@@ -1,4 +1,4 @@
-//! Types built by hand, as `bpf/btf.rst` describes them, and those of the running kernel.
+//! Types built by hand, as `bpf/btf.rst` describes them.
 
 use super::*;
 use proptest::prelude::*;
