@@ -23,6 +23,22 @@ pub(crate) const PREDECESSOR_KEYS: [(PrecedingState, &str); 4] = [
 
 const POINTS_MIN: usize = 12;
 const OUTLIER_ROUNDS_MAX: usize = 8;
+/// Limit of the points that count, as a multiple of the distance that a share of them is within.
+#[derive(Clone, Copy)]
+struct OutlierScale {
+    share: f64,
+    factor: f64,
+}
+/// Three standard deviations of a normal distribution.
+const MEDIAN_SCALE: OutlierScale = OutlierScale {
+    share: 0.5,
+    factor: 4.45,
+};
+/// Keeps all lengths of requests, where most have one.
+const FOUR_FIFTHS_SCALE: OutlierScale = OutlierScale {
+    share: 0.8,
+    factor: 3.0,
+};
 /// Largest difference of service times that count as equal, in microseconds.
 const AGREEMENT_US_MAX: f64 = 5.0;
 
@@ -41,6 +57,15 @@ pub(crate) fn fit_constant(points: &[(f64, f64)], block_us: f64) -> Option<(f64,
     found.map(|(line, errors)| (line.fixed_us, errors[0]))
 }
 
+/// Returns the middle of the quarter of the sorted values that lie closest together.
+fn densest_value(sorted: &[f64]) -> f64 {
+    let quarter = sorted.len().div_ceil(4);
+    let width = |of: &&[f64]| of[quarter - 1] - of[0];
+    let densest = sorted.windows(quarter);
+    let densest = densest.min_by(|a, b| width(a).total_cmp(&width(b)));
+    densest.map_or(0.0, |values| values[quarter / 2])
+}
+
 /// Fits a line to service times with one unknown (the constant) or two (also the slope).
 fn solve_linear_cost(
     points: &[(f64, f64)],
@@ -56,18 +81,20 @@ fn solve_linear_cost(
         .map(|point| point.1 - block_us * point.0)
         .collect();
     times.sort_by(f64::total_cmp);
-    let median = times[times.len() / 2];
-    let mut line = LinearCost {
-        fixed_us: median,
-        block_us,
+    // Requests that waited for something else take any longer time. The time per block needs all
+    // lengths, and the constant only the requests that agree.
+    let (fixed_us, scale) = match unknowns {
+        1 => (densest_value(&times), MEDIAN_SCALE),
+        _ => (times[times.len() / 2], FOUR_FIFTHS_SCALE),
     };
+    let mut line = LinearCost { fixed_us, block_us };
     let mut errors = [0.0; 2];
     for _ in 0..OUTLIER_ROUNDS_MAX {
         let residual = |&(blocks, time): &(f64, f64)| time - line.fixed_us - line.block_us * blocks;
         let mut off: Vec<f64> = points.iter().map(|point| residual(point).abs()).collect();
         off.sort_by(f64::total_cmp);
-        // Thrice what four of five points are within.
-        let limit = 3.0 * off[off.len() * 4 / 5].max(AGREEMENT_US_MAX);
+        let within = (off.len() as f64 * scale.share) as usize;
+        let limit = scale.factor * off[within].max(AGREEMENT_US_MAX);
         let mut normal = NormalEquations::new(unknowns);
         let (mut squares, mut count) = (0.0, 0usize);
         for point in points.iter().filter(|point| residual(point).abs() <= limit) {

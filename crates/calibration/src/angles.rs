@@ -8,7 +8,7 @@ mod stretches;
 use crate::parameter::FittedParameter;
 use crate::places::BlockAddress;
 use scan::ScanScope;
-pub(crate) use scan::{PlatterReference, mean_direction as scan_mean_direction};
+pub(crate) use scan::{PlatterReference, densest_direction};
 pub(crate) use stretches::PhaseSegments;
 use stretches::{PhaseSample, align_phases, phase_agreement};
 
@@ -55,33 +55,46 @@ impl AngleSource {
 pub(crate) struct FittedAngles {
     pub(crate) angles: AngleSource,
     pub(crate) period_us: f64,
+    pub(crate) crossing_us: f64,
     pub(crate) parameters: Vec<FittedParameter>,
     /// Agreement of all references (R) with the fitted angles; 1 if all agree.
     pub(crate) agreement: f64,
     pub(crate) phase_segments: PhaseSegments,
 }
 
-/// Finds the sector angles from requests that waited for the platter, starting with the period and
-/// the transfer time of a block on the bus.
+/// Name of the bus transfer time of a block.
+pub(crate) const CROSSING_PARAMETER: &str = "bus.read_block_us";
+
+/// Times by which a completion reveals the position of the platter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReferenceTiming {
+    pub(crate) period_us: f64,
+    /// Transfer time of a block on the bus, in microseconds.
+    pub(crate) crossing_us: f64,
+    /// Whether other requests show the transfer time. Otherwise the angles do.
+    pub(crate) is_crossing_known: bool,
+}
+
+/// Finds the sector angles from requests that waited for the platter.
 pub(crate) fn find_angles(
     references: &[PlatterReference],
     zones: usize,
     surfaces: u32,
-    (period_us, crossing_us): (f64, f64),
+    start: ReferenceTiming,
 ) -> FittedAngles {
-    let start = (period_us, crossing_us);
     let filed = refine_period(references, AngleSource::FromFile, start);
     let skews = |found: &FittedAngles, gap_share: f64| {
         let on = ScanScope {
             zone_count: zones,
             surface_count: surfaces,
             gap_share_max: gap_share,
-            initial_skews: (found.period_us, crossing_us),
+            initial_skews: (found.period_us, found.crossing_us),
         };
         scan::estimate_skews(references, &found.phase_segments, &on)
     };
     let unknown = FittedAngles {
-        period_us,
+        period_us: start.period_us,
+        crossing_us: start.crossing_us,
         ..FittedAngles::default()
     };
     // Pairs close in time are on one stretch; with the stretches known, all may be paired.
@@ -117,22 +130,26 @@ const JUMP_NATS: f64 = 15.0;
 fn refine_period(
     references: &[PlatterReference],
     angles: AngleSource,
-    (period_us, crossing_us): (f64, f64),
+    start: ReferenceTiming,
 ) -> FittedAngles {
-    let mut period_us = most_likely_period_us(references, &angles, (period_us, crossing_us));
+    let first = (start.period_us, start.crossing_us);
+    let mut timing = ReferenceTiming {
+        period_us: most_likely_period_us(references, &angles, first),
+        ..start
+    };
     let mut stretches = None;
     let mut rounds = 0;
     loop {
-        let start = (period_us, crossing_us);
-        let (angles, aligned) = align_stretches(references, &angles, start);
+        let (angles, aligned) =
+            align_stretches(references, &angles, (timing.period_us, timing.crossing_us));
         let is_settled = stretches.as_ref() == Some(&aligned.count());
         stretches = Some(aligned.count());
-        let found = joint::refine_angles(references, &angles, aligned, start);
+        let found = joint::refine_angles(references, &angles, aligned, timing);
         rounds += 1;
         if is_settled || rounds == REFINEMENT_ROUNDS {
             return found;
         }
-        period_us = found.period_us;
+        (timing.period_us, timing.crossing_us) = (found.period_us, found.crossing_us);
     }
 }
 

@@ -118,6 +118,34 @@ pub(crate) struct FittedArrival {
     pub(crate) errors_us: [f64; ARRIVAL_TERM_COUNT],
 }
 
+impl FittedArrival {
+    /// Returns the arrival times with the files' times for staying on a track and for switching
+    /// heads.
+    pub(crate) fn with_specified_switches(&self) -> FittedArrival {
+        self.without_terms(|name| ["same_track_us", "head_switch_us"].contains(&name))
+    }
+
+    /// Returns the arrival times with all seek and switch times of the files.
+    pub(crate) fn with_specified_seeks(&self) -> FittedArrival {
+        self.without_terms(|name| !["constant_us", "after_write_us"].contains(&name))
+    }
+
+    fn without_terms(&self, is_specified: impl Fn(&str) -> bool) -> FittedArrival {
+        let mut arrival = self.clone();
+        for (index, _) in TERM_NAMES
+            .iter()
+            .enumerate()
+            .filter(|(_, name)| is_specified(name))
+        {
+            (
+                arrival.correction.weights_us[index],
+                arrival.errors_us[index],
+            ) = (0.0, 0.0);
+        }
+        arrival
+    }
+}
+
 /// Share of requests that no arrival time explains: retries, recalibrations, or a wrong assumption
 /// about the actuator position.
 const OUTLIER_SHARE: f64 = 0.02;

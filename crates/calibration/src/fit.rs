@@ -7,7 +7,8 @@ mod platter;
 
 use crate::affine::{self, PREDECESSOR_KEYS};
 use crate::angles::{
-    self, AngleSource, PhaseSegments, PlatterReference, scan_mean_direction, wrap_revolutions,
+    self, AngleSource, PhaseSegments, PlatterReference, ReferenceTiming, densest_direction,
+    wrap_revolutions,
 };
 use crate::arrival::{self, FittedArrival, ObservedArrival, SeekCircumstances, TERM_NAMES};
 use crate::entry;
@@ -16,8 +17,8 @@ use crate::parameter::FittedParameter;
 use crate::phase_step::PhaseStep;
 use crate::places::{LocatedRequest, RequestBeyondCapacity, locate_requests};
 use crate::proposal::{
-    bytes_per_s, mean_sectors_per_track, merge_overheads, propose_angles, propose_arrivals,
-    rounded_ms, shift_overhead,
+    bytes_per_s, merge_overheads, propose_angles, propose_common_arrivals, propose_read_arrivals,
+    propose_write_arrivals, rounded_ms, shift_overhead,
 };
 use crate::remains::{RemainingErrors, classify_errors};
 use crate::replay::{ReplayedRequest, ServedRequest, replay_each, replay_requests, us_from_time};
@@ -312,6 +313,7 @@ pub(crate) fn run_fit<'w>(
         parameters: Vec::new(),
         mean_parameters: Vec::new(),
         link_block_us: given.phase.map_or(given.link_block_us, |of| of.transfer_us),
+        is_link_known: false,
         write_end_us: 0.0,
         fast_request_us_max: 0.0,
         agreement: given.phase.map_or(0.0, |phase| phase.agreement),
@@ -333,6 +335,7 @@ pub(crate) fn run_fit<'w>(
                     work.fast_request_us_max = work.find_buffer_limit_us(ValidationOperation::Read);
                 }
                 work.find_angles();
+                work.fast_request_us_max = work.find_buffer_limit_us(ValidationOperation::Read);
                 work.fit_means([true; 3]);
                 work.choose_zero_latency();
             }
@@ -341,13 +344,17 @@ pub(crate) fn run_fit<'w>(
                 work.fit_cache();
                 work.fit_constants();
                 work.fit_write_buffer();
+                // Which writes waited is seen by the buffer, which is seen by the constants.
+                work.fit_constants();
                 let through = work.disk.write_cache.is_none();
                 work.fit_means([true, false, through]);
             }
             FitStage::Arrivals => {
                 work.fit_arrivals();
-                work.choose_zero_latency();
-                work.choose_switches();
+                if !work.is_write_through() {
+                    work.fit_write_buffer();
+                    work.fit_constants();
+                }
             }
         }
         show(stage, &work.disk);
@@ -372,6 +379,8 @@ pub(crate) struct FitState<'w> {
     mean_parameters: Vec<FittedParameter>,
     /// Transfer time of a block to the host, in microseconds.
     link_block_us: f64,
+    /// Whether requests that do not wait for the platter show `link_block_us`.
+    is_link_known: bool,
     /// Time from a write's last sector to its completion, minus that of a read, in microseconds.
     write_end_us: f64,
     fast_request_us_max: f64,
@@ -389,13 +398,17 @@ impl FitState<'_> {
     }
 
     fn add_parameter(&mut self, name: impl Into<String>, value: f64, error: f64) {
-        self.parameters
-            .push(FittedParameter::with_standard_error(name, value, error));
+        self.replace_parameter(FittedParameter::with_standard_error(name, value, error));
     }
 
     fn add_chosen_parameter(&mut self, name: &str, value: impl Into<f64>) {
-        self.parameters
-            .push(FittedParameter::exact(name, value.into()));
+        self.replace_parameter(FittedParameter::exact(name, value.into()));
+    }
+
+    /// Adds a parameter in the place of an earlier value.
+    fn replace_parameter(&mut self, parameter: FittedParameter) {
+        self.parameters.retain(|one| one.name != parameter.name);
+        self.parameters.push(parameter);
     }
 
     /// Returns the service time without the bus transfer of the blocks, in microseconds.

@@ -140,8 +140,8 @@ impl ArrivalTerms {
         }
     }
 
-    fn command_overhead(&self, earlier_us: f64) -> OverheadByState {
-        let constant = self.constant_us - earlier_us;
+    fn command_overhead(&self) -> OverheadByState {
+        let constant = self.constant_us;
         OverheadByState {
             after_read_ms: nonnegative_ms(constant),
             after_write_ms: nonnegative_ms(constant + self.after_write_us),
@@ -153,39 +153,56 @@ impl ArrivalTerms {
     }
 }
 
-/// Stores arrival times in a disk: those of reads, and those of writes if the disk completes writes
-/// on the medium. `filed` has the files' seek times.
-pub(crate) fn propose_arrivals(
+/// Stores arrival times of reads in a disk. `filed` has the files' seek times.
+pub(crate) fn propose_read_arrivals(
     disk: &mut DiskSpecification,
     filed: (&DiskSpecification, &Mechanism),
-    (read, write): (&FittedArrival, Option<&FittedArrival>),
+    read: &FittedArrival,
 ) {
     let filed_mechanism = &filed.0.mechanism;
-    let sector_us = disk.mechanism.period_ns / 1e3 / mean_sectors_per_track(disk);
     let reads = ArrivalTerms::new(read, filed_mechanism.head_switch_ms * 1e3);
-    disk.overheads.read_miss_ms = reads.command_overhead(sector_us);
+    disk.overheads.read_miss_ms = reads.command_overhead();
     let mechanism = &mut disk.mechanism;
     mechanism.same_track_ms[0] = nonnegative_ms(reads.same_track_us);
     mechanism.head_switch_ms = nonnegative_ms(reads.head_switch_us);
     mechanism.inward_ms[0] = rounded_ms(reads.inward_us);
     mechanism.seek = fitted_seeks(filed, &read.correction, false, reads.seek_offset_us);
-    let Some(write) = write else { return };
+}
+
+/// Stores arrival times of writes in a disk that completes writes on the medium and has the arrival
+/// times of reads.
+pub(crate) fn propose_write_arrivals(
+    disk: &mut DiskSpecification,
+    filed: (&DiskSpecification, &Mechanism),
+    write: &FittedArrival,
+) {
+    let filed_mechanism = &filed.0.mechanism;
+    let sector_us = disk.mechanism.period_ns / 1e3 / mean_sectors_per_track(disk);
+    let mechanism = &mut disk.mechanism;
     let with_settle_ms = filed_mechanism.head_switch_ms + filed_mechanism.write_settle_ms;
     let writes = ArrivalTerms::new(write, with_settle_ms * 1e3);
     // What each sector has to be there before the platter: the link is as much slower, and
     // its data come by the time that the firmware takes for them.
     let rate = bytes_per_s(sector_us + writes.block_us.max(0.0));
     disk.link.write_bytes_per_s = Some(rate);
-    disk.overheads.write_ms = writes.command_overhead(sector_us);
+    disk.overheads.write_ms = writes.command_overhead();
     disk.overheads.write_sector_ms = nonnegative_ms(writes.block_us);
     // What a write's change of the head takes longer than a read's: its settling, which
     // seeks of writes have too.
-    let settle = writes.head_switch_us - reads.head_switch_us;
+    let settle = writes.head_switch_us - mechanism.head_switch_ms * 1e3;
     mechanism.same_track_ms[1] = nonnegative_ms(writes.same_track_us);
     mechanism.write_settle_ms = rounded_ms(settle);
     mechanism.inward_ms[1] = rounded_ms(writes.inward_us);
     let off = writes.seek_offset_us + settle;
     mechanism.write_seek = Some(fitted_seeks(filed, &write.correction, true, off));
+}
+
+/// Stores the arrival times of reads as those of writes, which settle for the time of the files.
+pub(crate) fn propose_common_arrivals(disk: &mut DiskSpecification, filed: &DiskSpecification) {
+    let mechanism = &mut disk.mechanism;
+    mechanism.write_settle_ms = filed.mechanism.write_settle_ms;
+    mechanism.same_track_ms[1] = mechanism.same_track_ms[0];
+    mechanism.inward_ms[1] = mechanism.inward_ms[0];
 }
 
 /// Returns a seek table from the files' seek times plus the fitted corrections, minus a common

@@ -2,7 +2,8 @@
 
 use super::scan::{PlatterReference, mean_direction};
 use super::{
-    AngleSource, FittedAngles, FittedSkews, PhaseSegments, angle_parameter, wrap_revolutions,
+    AngleSource, CROSSING_PARAMETER, FittedAngles, FittedSkews, PhaseSegments, ReferenceTiming,
+    angle_parameter, wrap_revolutions,
 };
 use crate::FittedParameter;
 use crate::linear::{NormalEquations, Solution};
@@ -22,13 +23,16 @@ struct UnknownLayout {
     has_ranges: bool,
     has_skews: bool,
     segment_count: usize,
+    has_crossing: bool,
 }
 
 impl UnknownLayout {
     const FREQUENCY_INDEX: usize = 0;
     const TRACK_SKEW_INDEX: usize = 1;
     const CYLINDER_SKEW_INDEX: usize = 2;
-    const FIRST_ORIGIN_INDEX: usize = 3;
+    /// Bus transfer of a block, in revolutions.
+    const CROSSING_INDEX: usize = 3;
+    const FIRST_ORIGIN_INDEX: usize = 4;
 
     fn count(&self) -> usize {
         self.segment_index(self.segment_count)
@@ -65,6 +69,10 @@ impl UnknownLayout {
                 -reference.completion_us / state.period_us,
             ),
         ];
+        let blocks = reference.crossing_blocks(state.period_us, state.crossing_us);
+        if self.has_crossing && blocks > 0.0 {
+            row.push((Self::CROSSING_INDEX, blocks));
+        }
         match state
             .phase_segments
             .segment_index_at(reference.completion_us)
@@ -109,6 +117,7 @@ impl JointFitState {
 
     fn apply_solution(&mut self, unknowns: &UnknownLayout, solved: &[f64]) {
         self.period_us /= 1.0 + solved[UnknownLayout::FREQUENCY_INDEX];
+        self.crossing_us += solved[UnknownLayout::CROSSING_INDEX] * self.period_us;
         let later = 1..unknowns.segment_count;
         self.phase_segments
             .add_phase_shifts(later.map(|index| solved[unknowns.segment_index(index)]));
@@ -128,14 +137,15 @@ impl JointFitState {
     }
 }
 
-/// Refines approximate angles and the period. Angles from the drive's files stay fixed and only the
-/// period changes.
+/// Refines approximate angles, the period and, unless it is known, the bus transfer of a block.
+/// Angles from the drive's files stay fixed.
 pub(super) fn refine_angles(
     references: &[PlatterReference],
     angles: &AngleSource,
     stretches: PhaseSegments,
-    (period_us, crossing_us): (f64, f64),
+    timing: ReferenceTiming,
 ) -> FittedAngles {
+    let (period_us, crossing_us) = (timing.period_us, timing.crossing_us);
     let turned = references.iter().map(|reference| {
         reference.first_block_rev(period_us, crossing_us)
             - angles.block_angle(&reference.block_address)
@@ -154,6 +164,7 @@ pub(super) fn refine_angles(
         is_origin_shared: false,
         has_skews: zones > 0,
         segment_count: stretches.count(),
+        has_crossing: !timing.is_crossing_known,
         has_ranges: references
             .iter()
             .any(|r| r.block_address.in_zone.is_some_and(|at| at.range_index > 0)),
@@ -182,6 +193,7 @@ pub(super) fn refine_angles(
     FittedAngles {
         angles: state.angles,
         period_us: state.period_us,
+        crossing_us: state.crossing_us,
         parameters,
         agreement: r,
         phase_segments: state.phase_segments,
@@ -255,6 +267,14 @@ fn to_parameters(
         state.period_us,
         state.period_us * error(UnknownLayout::FREQUENCY_INDEX),
     )];
+    let crossing_error = error(UnknownLayout::CROSSING_INDEX);
+    if crossing_error > 0.0 {
+        all.push(FittedParameter::with_standard_error(
+            CROSSING_PARAMETER,
+            state.crossing_us,
+            state.period_us * crossing_error,
+        ));
+    }
     let AngleSource::Fitted(skews) = &state.angles else {
         return all;
     };

@@ -18,12 +18,27 @@ pub(crate) struct PlatterReference {
 }
 
 impl PlatterReference {
-    /// Returns the platter's rotation when the first block was under the head, in revolutions.
-    /// Blocks cross the bus at bus speed, and not faster than they pass the head.
+    /// Returns the platter's rotation when the first block had passed the head, in revolutions. The
+    /// blocks cross the bus from then on, and the last one after it has passed.
     pub(crate) fn first_block_rev(&self, period_us: f64, crossing_us: f64) -> f64 {
-        let block_rev =
-            (crossing_us / period_us).max(1.0 / f64::from(self.block_address.sectors_per_track));
-        self.completion_us / period_us - self.host_blocks * block_rev
+        let crossing_rev = crossing_us / period_us;
+        let passing_rev = (self.host_blocks - 1.0) * self.sector_rev();
+        self.completion_us / period_us
+            - (self.host_blocks * crossing_rev).max(passing_rev + crossing_rev)
+    }
+
+    /// Angle of a sector, in revolutions.
+    fn sector_rev(&self) -> f64 {
+        1.0 / f64::from(self.block_address.sectors_per_track)
+    }
+
+    /// Returns the number of blocks whose bus transfer separates the first block from the completion,
+    /// if the bus is slower than the platter; 0 if the platter decides.
+    pub(crate) fn crossing_blocks(&self, period_us: f64, crossing_us: f64) -> f64 {
+        match crossing_us / period_us > self.sector_rev() {
+            true => self.host_blocks,
+            false => 0.0,
+        }
     }
 }
 
@@ -253,6 +268,18 @@ fn mean_cosine(pairs: &[ReferencePair], angle: f64) -> f64 {
         .map(|pair| (TAU * (pair.angle_difference - pair.unknown_multiple * angle).fract()).cos())
         .sum();
     sum / pairs.len().max(1) as f64
+}
+
+/// Returns the mean direction of the half of the angles that lie closest together, and their
+/// agreement; `None` without angles. The other half may be anywhere.
+pub(crate) fn densest_direction(turns: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    let mut turns: Vec<f64> = turns.map(|turn| turn.rem_euclid(1.0)).collect();
+    turns.sort_by(f64::total_cmp);
+    let (count, half) = (turns.len(), turns.len().div_ceil(2));
+    turns.extend_from_within(..);
+    let arc = |from: &usize| (turns[from + half - 1] - turns[*from]).rem_euclid(1.0);
+    let from = (0..count).min_by(|a, b| arc(a).total_cmp(&arc(b)))?;
+    mean_direction(turns[from..from + half].iter().copied())
 }
 
 /// Returns the mean direction of angles and their agreement; `None` without angles.

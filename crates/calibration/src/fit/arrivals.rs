@@ -2,8 +2,13 @@
 
 use super::*;
 
+/// Time by which the data of a write must be there before the arm, for a request that shows when
+/// the arm arrives.
+const DATA_MARGIN_US: f64 = 500.0;
+
 impl FitState<'_> {
     /// Fits the arrival times that make the requests that waited for the platter most likely.
+    /// Requests over several tracks and zero-latency accesses decide among those of writes.
     pub(super) fn fit_arrivals(&mut self) {
         let (reads, writes) = self.observed_arrivals();
         let read = arrival::fit_arrival(&reads, self.period_us());
@@ -12,11 +17,62 @@ impl FitState<'_> {
             false => None,
         };
         let filed = (self.input.specified_disk, self.input.mechanism);
-        propose_arrivals(&mut self.disk, filed, (&read, write.as_ref()));
+        let proposals = [
+            read.clone(),
+            read.with_specified_switches(),
+            read.with_specified_seeks(),
+        ];
+        let proposals = proposals.map(|read| {
+            let mut disk = self.disk.clone();
+            propose_read_arrivals(&mut disk, filed, &read);
+            disk
+        });
+        self.choose_disk(proposals.into());
+        let mut proposals = vec![self.disk.clone()];
+        if let Some(write) = &write {
+            let mut own = self.disk.clone();
+            propose_write_arrivals(&mut own, filed, write);
+            let mut with_link = own.clone();
+            // A bus carries what is written as fast as what is read.
+            let is_link_specified = self.link_block_us > 0.0;
+            with_link.link.write_bytes_per_s =
+                is_link_specified.then(|| bytes_per_s(self.link_block_us));
+            let mut common = self.disk.clone();
+            common.link.write_bytes_per_s = with_link.link.write_bytes_per_s;
+            propose_common_arrivals(&mut common, filed.0);
+            proposals = vec![own, with_link, common];
+        }
         self.mean_parameters.clear();
         self.parameters.extend(arrival_parameters("read", &read));
         if let Some(write) = &write {
             self.parameters.extend(arrival_parameters("write", write));
+        }
+        self.tune_best(proposals);
+    }
+
+    /// Chooses the rules and times that only a replay shows for each disk, and selects the one that
+    /// then predicts the most requests.
+    fn tune_best(&mut self, disks: Vec<DiskSpecification>) {
+        let parameters = self.parameters.clone();
+        let mut best: Option<(PredictedDisk, Vec<FittedParameter>)> = None;
+        for disk in disks {
+            (self.disk, self.parameters) = (disk, parameters.clone());
+            self.choose_zero_latency();
+            self.choose_switches();
+            self.choose_overheads();
+            let tuned = self.predict(self.disk.clone());
+            let is_better = best.as_ref().is_none_or(|(best, _)| {
+                tuned
+                    .predictions
+                    .gain_over(&best.predictions)
+                    .exceeds_chance()
+            });
+            if is_better {
+                best = Some((tuned, std::mem::take(&mut self.parameters)));
+            }
+        }
+        if let Some((tuned, parameters)) = best {
+            (self.disk, self.parameters) = (tuned.disk, parameters);
         }
     }
 
@@ -35,22 +91,33 @@ impl FitState<'_> {
                 let after_write = last == Some(ValidationOperation::Write);
                 last = Some(request.operation);
                 let is_write = request.operation == ValidationOperation::Write;
+                let sector_us =
+                    self.period_us() / f64::from(placed.first_address().sectors_per_track);
                 let Some(circumstances) = seek_circumstances(&mut arm, placed, served, after_write)
                 else {
                     return;
                 };
+                let crossing_us = f64::from(request.block_count) * self.link_block_us;
+                // A zero-latency write waits for its data rather than for the arm.
+                let waits_for_data = self.disk.mechanism.zero_latency_writes
+                    && crossing_us + DATA_MARGIN_US > circumstances.specified_us;
                 if is_write && self.is_write_through() {
-                    let sectors = f64::from(request.block_count)
-                        / f64::from(placed.first_address().sectors_per_track);
-                    let platter_us = sectors * self.period_us() + self.write_end_us;
+                    if waits_for_data {
+                        return;
+                    }
+                    let platter_us = f64::from(request.block_count) * sector_us + self.write_end_us;
                     writes.push(ObservedArrival {
                         circumstances,
                         time_to_sector_us: request.service_us - platter_us,
                     });
                 } else if !is_write && !self.is_fast(placed) {
+                    // The blocks cross after the first one has passed, the last one after it has.
+                    let others_us =
+                        f64::from(request.block_count - 1) * sector_us.max(self.link_block_us);
+                    let platter_us = sector_us + others_us + self.link_block_us;
                     reads.push(ObservedArrival {
                         circumstances,
-                        time_to_sector_us: self.time_to_sector_us(placed),
+                        time_to_sector_us: request.service_us - platter_us,
                     });
                 }
             },

@@ -5,12 +5,14 @@ use super::*;
 /// Number of head switch and settling times that are tried.
 const SWITCH_STEPS: u32 = 30;
 const SWITCH_STEP_MS: f64 = 0.1;
+/// Number of overheads that are tried on both sides of the current one.
+const OVERHEAD_STEPS: i32 = 10;
+const OVERHEAD_STEP_US: f64 = 100.0;
 
 impl FitState<'_> {
     /// Fits the transfer time of a block on the bus: from the length of buffer reads, else from the
-    /// length of early-completed writes, else from the agreement of the phases of media reads.
+    /// length of early-completed writes. Without either, the angles of media reads show it.
     pub(super) fn fit_link_transfer(&mut self) {
-        let phase = self.input.phase;
         let slope = |operation: ValidationOperation, limit_us: f64| {
             let is_fast = |placed: &&LocatedRequest| {
                 placed.request.operation == operation && self.time_to_sector_us(placed) < limit_us
@@ -32,22 +34,23 @@ impl FitState<'_> {
                 self.find_buffer_limit_us(ValidationOperation::Write),
             )
         };
-        let (value, error) = match (
-            slope(ValidationOperation::Read, self.fast_request_us_max).or_else(by_writes),
-            phase,
-        ) {
-            (Some((line, errors)), _) => (line.block_us, errors[1]),
-            (None, Some(phase)) => (phase.transfer_us, 0.0),
-            (None, None) => return,
-        };
-        self.link_block_us = value;
-        self.disk.link.bytes_per_s = bytes_per_s(value);
-        if !self.is_write_through() {
-            self.disk.link.write_bytes_per_s = Some(bytes_per_s(value));
-        }
+        let found = slope(ValidationOperation::Read, self.fast_request_us_max).or_else(by_writes);
         self.parameters
-            .retain(|one| one.name != "bus.read_block_us");
-        self.add_parameter("bus.read_block_us", value, error);
+            .retain(|one| one.name != angles::CROSSING_PARAMETER);
+        self.is_link_known = found.is_some();
+        let Some((line, errors)) = found else {
+            return;
+        };
+        self.set_link_transfer(line.block_us);
+        self.add_parameter(angles::CROSSING_PARAMETER, line.block_us, errors[1]);
+    }
+
+    fn set_link_transfer(&mut self, block_us: f64) {
+        self.link_block_us = block_us;
+        self.disk.link.bytes_per_s = bytes_per_s(block_us);
+        if !self.is_write_through() {
+            self.disk.link.write_bytes_per_s = Some(bytes_per_s(block_us));
+        }
     }
 
     pub(super) fn find_angles(&mut self) {
@@ -75,13 +78,25 @@ impl FitState<'_> {
         let layout = &self.input.specified_disk.mechanism.layout;
         let (zones, surfaces) = (layout.zones.len(), layout.surface_count);
         let reads = references(ValidationOperation::Read);
-        let start = (self.period_us(), self.link_block_us);
+        let start = ReferenceTiming {
+            period_us: self.period_us(),
+            crossing_us: self.link_block_us,
+            is_crossing_known: self.is_link_known,
+        };
         let found = angles::find_angles(&reads, zones, surfaces, start);
         let writes = references(ValidationOperation::Write);
         self.agreement = found.agreement;
         self.phase_segments = found.phase_segments;
         self.disk.mechanism.period_ns = found.period_us * 1e3;
         propose_angles(&mut self.disk, &found.angles);
+        if !self.is_link_known {
+            // A bus that is faster than the platter does not show: it is that of the files.
+            let is_seen = |one: &FittedParameter| one.name == angles::CROSSING_PARAMETER;
+            match found.parameters.iter().any(is_seen) {
+                true => self.set_link_transfer(found.crossing_us),
+                false => self.link_block_us = self.input.link_block_us,
+            }
+        }
         self.parameters.extend(found.parameters);
         if self.is_write_through() {
             self.find_write_end(&found.angles, &reads, &writes);
@@ -89,7 +104,7 @@ impl FitState<'_> {
     }
 
     /// Determines the time from last sector to completion of a write beyond that of a read: the
-    /// difference of their mean directions.
+    /// difference of their directions. A zero-latency access ends at another sector than the last.
     fn find_write_end(
         &mut self,
         angles: &AngleSource,
@@ -103,22 +118,21 @@ impl FitState<'_> {
                 - self.phase_segments.phase_shift_at(read.completion_us)
         });
         let ended = writes.iter().map(|write| {
-            let sectors = write.host_blocks / f64::from(write.block_address.sectors_per_track);
+            let others =
+                (write.host_blocks - 1.0) / f64::from(write.block_address.sectors_per_track);
             write.completion_us / period_us
                 - angles.block_angle(&write.block_address)
-                - sectors
+                - others
                 - self.phase_segments.phase_shift_at(write.completion_us)
         });
-        let (Some(read), Some(write)) = (scan_mean_direction(begun), scan_mean_direction(ended))
-        else {
+        let (Some(read), Some(write)) = (densest_direction(begun), densest_direction(ended)) else {
             return;
         };
         let later_us = wrap_revolutions(write.0 - read.0) * period_us;
         let error_us = (-2.0 * write.1.ln()).max(0.0).sqrt() / std::f64::consts::TAU * period_us
             / (writes.len() as f64).sqrt();
         self.write_end_us = later_us;
-        let sector_us = period_us / mean_sectors_per_track(&self.disk);
-        self.disk.overheads.write_completion_ms = rounded_ms((later_us + sector_us).max(0.0));
+        self.disk.overheads.write_completion_ms = rounded_ms(later_us.max(0.0));
         self.add_parameter("bus.write_end_us", later_us, error_us);
     }
 
@@ -139,22 +153,24 @@ impl FitState<'_> {
                 *count += 1;
             }
         }
-        // Behind the most frequent time: that of the buffer, if there is one.
-        let mode = bins
-            .iter()
-            .enumerate()
-            .max_by_key(|bin| bin.1)
-            .map_or(0, |bin| bin.0);
         const PEAK_BINS: usize = 6;
+        const PEAK_TO_GAP_MIN: usize = 8;
         let within = |from: usize| bins[from..from + PEAK_BINS].iter().sum::<usize>();
-        let emptiest = (mode..HISTOGRAM_BINS - PEAK_BINS).min_by_key(|&from| within(from));
-        // Reads that all wait for the platter come evenly over a revolution: no stretch of it
-        // is empty, and none of them is from the buffer.
+        // Reads that wait for the platter come evenly over a revolution. A peak is at least half as
+        // high as these, and a gap behind it parts it from them. There may be several kinds of hits:
+        // the last peak counts.
         let reads = self
             .requests
             .iter()
             .filter(|placed| placed.request.operation == operation);
         let evenly = reads.count() * PEAK_BINS / (2 * HISTOGRAM_BINS);
+        let mut gap = usize::MAX;
+        let peak = (0..HISTOGRAM_BINS - PEAK_BINS).rfind(|&from| {
+            gap = gap.min(within(from));
+            2 * within(from) > evenly && within(from) >= PEAK_TO_GAP_MIN * gap.max(1)
+        });
+        let behind = peak.unwrap_or(HISTOGRAM_BINS)..HISTOGRAM_BINS - PEAK_BINS;
+        let emptiest = behind.min_by_key(|&from| within(from));
         match emptiest {
             Some(from) if 5 * within(from) <= evenly => {
                 (from + PEAK_BINS / 2) as f64 / HISTOGRAM_BINS as f64 * half_us
@@ -184,6 +200,37 @@ impl FitState<'_> {
         for (name, value) in chosen {
             self.add_chosen_parameter(name, value);
         }
+    }
+
+    /// Determines the overheads of requests that wait for the platter: a zero-latency access shows
+    /// them by its end, and any other by the sectors that it misses.
+    pub(super) fn choose_overheads(&mut self) {
+        let steps = -OVERHEAD_STEPS..=OVERHEAD_STEPS;
+        let reads = steps.clone().map(|step| {
+            let mut disk = self.disk.clone();
+            shift_overhead(
+                &mut disk.overheads.read_miss_ms,
+                f64::from(step) * OVERHEAD_STEP_US,
+            );
+            disk
+        });
+        self.choose_setting(reads.collect(), "overhead.read_miss_ms", |disk| {
+            disk.overheads.read_miss_ms.after_read_ms
+        });
+        if !self.is_write_through() {
+            return;
+        }
+        let writes = steps.map(|step| {
+            let mut disk = self.disk.clone();
+            shift_overhead(
+                &mut disk.overheads.write_ms,
+                f64::from(step) * OVERHEAD_STEP_US,
+            );
+            disk
+        });
+        self.choose_setting(writes.collect(), "overhead.write_ms", |disk| {
+            disk.overheads.write_ms.after_read_ms
+        });
     }
 
     /// Determines the head switch time and the write settling time from requests that span tracks:

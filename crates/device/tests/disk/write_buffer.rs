@@ -93,6 +93,19 @@ fn a_write_that_starts_at_any_sector_waits_for_all_of_them() {
     assert!(took(false) < all_crossed + REVOLUTION_NS);
 }
 
+/// Ten sectors on the first track and ten on the next one. The platter may begin before all of them
+/// have crossed the slow link.
+#[test]
+fn a_zero_latency_write_over_two_tracks_ends_after_its_data_have_crossed() {
+    let mut of = specification();
+    of.mechanism.zero_latency_writes = true;
+    let all_crossed = 20.0 * REVOLUTION_NS;
+    of.link.bytes_per_s = 20.0 * 512.0 * 1e9 / all_crossed;
+    let took = Bench::new(&of).one(WRITE, 990, 20).took.0 as f64;
+    assert!(took >= all_crossed, "{took}");
+    assert!(took < all_crossed + 2.0 * REVOLUTION_NS, "{took}");
+}
+
 /// The platter starts at 0.3 of a revolution, so a full-track read lands 0.312 into the track. The
 /// other 0.688 pass first, and cross the link behind the sectors that pass last.
 #[test]

@@ -83,21 +83,29 @@ impl Disk {
         let request = &requests[id];
         let of = sector_extent(request.sector, request.end());
         let crossing = self.link.transfer_write(now, request.sectors);
-        let place = self
+        let run = self
             .mechanism
             .layout()
-            .position_of(self.medium_sectors.round_down(of.first_sector));
-        let on_medium = self.medium_sectors.round_up(of.sectors()).saturating_sub(1);
-        let passing = self.mechanism.spindle().turning_time(
-            place
-                .sector_angle
-                .saturating_mul(on_medium.min(u64::from(place.sectors_per_track) - 1)),
-        );
-        let first = crossing.start + self.link.write_transfer_time(1);
-        // A write that may start at any of its sectors needs all of them.
+            .run_at(self.medium_sectors.round_down(of.first_sector));
+        let place = run.position;
+        let passing = |sectors: u64| {
+            let others = sectors.min(u64::from(place.sectors_per_track) - 1);
+            let angle = place.sector_angle.saturating_mul(others);
+            self.mechanism.spindle().turning_time(angle)
+        };
+        let crossed = |sectors: u64| {
+            let sectors = sectors.min(u64::from(request.sectors));
+            crossing.start + self.link.write_transfer_time(sectors as u32)
+        };
+        let before_end = |time: Time| Time(crossing.end.0.saturating_sub(time.0));
+        let on_medium = self.medium_sectors.round_up(of.sectors());
+        let on_track = on_medium.min(run.sector_count.into());
+        // A write that may start at any sector of a track needs all of them there. Those of other
+        // tracks cross while these pass.
         let ready = match self.specification.mechanism.zero_latency_writes {
-            true => crossing.end,
-            false => first.max(Time(crossing.end.0.saturating_sub(passing.0))),
+            true => crossed(on_track * self.medium_sectors.sectors_per_medium_sector())
+                .max(before_end(passing(on_track))),
+            false => crossed(1).max(before_end(passing(on_medium.saturating_sub(1)))),
         };
         self.discard_sectors(of);
         self.enqueue(now, requests, (id, 0), (crossing.start, ready));
