@@ -97,7 +97,7 @@ def test_a_flash_drive_is_the_bytes_of_the_command_line(command_line):
 
 def test_volumes_under_a_load_are_the_bytes_of_the_command_line(command_line, tmp_path):
     job = tmp_path / "day.fio"
-    job.write_text("[day]\nrw=randread\nbs=16k\nsize=1g\ndirect=1\ntime_based\nruntime=8h\nrate_iops=500\n")
+    job.write_text("[day]\nrw=randread\nbs=16k\nsize=90g\ndirect=1\ntime_based\nruntime=8h\nrate_iops=500\n")
     words = ("calculate", "volume", str(job), "--volume", "gp2:100GiB,gp3", "--for", "8h", "--format", "json")
     found = diskperf.calculate_volume(job, volumes=["gp2:100GiB", "gp3"], seconds=8 * 3600)
     assert found.to_json().strip() == command_line(*words).strip()

@@ -288,6 +288,7 @@ const ARGUMENTS: &[(&str, &str, Names)] = &[
     ("crash", "cut", Nothing),
     ("crash", "cuts", Nothing),
     ("crash", "lying_flush", Nothing),
+    ("crash", "failing_sync", Nothing),
     ("crash", "jobs", Nothing),
     ("crash", "settings", Nothing),
     (
