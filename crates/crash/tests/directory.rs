@@ -12,7 +12,12 @@ use std::path::{Path, PathBuf};
 const ROOT: NodeId = NodeId(3);
 
 fn recording() -> DirectoryRecording {
-    DirectoryRecording::new(ROOT, LyingFlush::default(), LyingFlush::default())
+    recording_with_space(u64::MAX)
+}
+
+fn recording_with_space(space_bytes: u64) -> DirectoryRecording {
+    let reliable = LyingFlush::default();
+    DirectoryRecording::new(ROOT, space_bytes, reliable, reliable)
 }
 
 fn entry(name: &str) -> EntryName {
@@ -87,7 +92,8 @@ fn a_failed_sync_covers_nothing_even_if_a_later_one_succeeds() {
         ignored: 1,
         round: 2,
     };
-    let mut recording = DirectoryRecording::new(ROOT, LyingFlush::default(), every_second);
+    let mut recording =
+        DirectoryRecording::new(ROOT, u64::MAX, LyingFlush::default(), every_second);
     let file = recording.create(entry("a"), new_file()).unwrap();
     recording.write(file, 0, b"data", false).unwrap();
     assert!(!recording.sync(file));
@@ -125,6 +131,29 @@ fn refused_operations_change_nothing() {
     );
     let log = recording.finish();
     assert_eq!(log.requests().change_count(), 2);
+}
+
+#[test]
+fn all_that_was_ever_written_has_a_bound() {
+    let mut recording = recording_with_space(4 * 4096);
+    let file = recording.create(entry("a"), new_file()).unwrap();
+    recording.write(file, 4095, &[1; 2], false).unwrap();
+    recording.write(file, 0, b"", false).unwrap();
+    assert_eq!(recording.free_bytes(), 2 * 4096);
+    // The first page again: a cut may leave the old one.
+    recording.write(file, 0, &[2; 4096], false).unwrap();
+    let refused = recording.write(file, 4095, &[3; 2], false);
+    assert_eq!(refused, Err(DirectoryError::NoSpace));
+    assert_eq!(recording.free_bytes(), 4096);
+    assert_eq!(recording.read(file, 4095, 9).unwrap(), [2, 1]);
+    recording.truncate(file, 4000).unwrap();
+    assert_eq!(recording.free_bytes(), 0);
+    let refused = recording.truncate(file, 1);
+    assert_eq!(refused, Err(DirectoryError::NoSpace));
+    assert_eq!(recording.read(file, 0, 9000).unwrap(), [2; 4000]);
+    recording.truncate(file, 0).unwrap();
+    recording.remove(entry("a")).unwrap();
+    assert_eq!(recording.finish().requests().change_count(), 6);
 }
 
 /// Step of a random program on four names. Each write has contents of its own.
@@ -215,7 +244,48 @@ fn files_after(log: &DirectoryLog, cut: &Cut) -> Files {
     tree.keys().map(contents).collect()
 }
 
+/// Names of a node, by a scan of two directories.
+fn scanned_link_count(recording: &DirectoryRecording, other: NodeId, node: NodeId) -> u32 {
+    let directories = [ROOT, other].map(|directory| match recording.node(directory) {
+        Some(Node::Directory { names, .. }) => names,
+        _ => panic!("{directory:?} is a directory"),
+    });
+    let named = directories.into_iter().flat_map(BTreeMap::values);
+    named.filter(|named| **named == node).count() as u32
+}
+
 proptest! {
+    #[test]
+    fn link_counts_are_those_of_a_scan(
+        steps in prop::collection::vec((0..5, 0..8_usize, 0..8_usize), 1..60)
+    ) {
+        let mut recording = recording();
+        let names = BTreeMap::new();
+        let other = Node::Directory { names, mode: 0o755 };
+        let other = recording.create(entry("other"), other).unwrap();
+        let mut nodes = vec![other];
+        let place = |number: usize| EntryName {
+            directory: [ROOT, other][number / NAMES.len()],
+            name: NAMES[number % NAMES.len()].into(),
+        };
+        for (kind, first, second) in steps {
+            let (first, second) = (place(first), place(second));
+            // A step that is refused changes nothing.
+            let _ = match kind {
+                0 => recording.create(first, new_file()).map(|node| nodes.push(node)),
+                1 => recording.look_up(first.directory, &first.name)
+                    .and_then(|node| recording.link(node, second)),
+                2 => recording.rename(first, second, RenameTarget::Replace),
+                3 => recording.rename(first, second, RenameTarget::Keep),
+                _ => recording.remove(first),
+            };
+            for &node in &nodes {
+                let scanned = scanned_link_count(&recording, other, node);
+                prop_assert_eq!(recording.link_count(node), scanned);
+            }
+        }
+    }
+
     #[test]
     fn keeping_everything_gives_the_newest_files(steps in prop::collection::vec(step(), 1..40)) {
         let (log, history) = run_steps(&steps);

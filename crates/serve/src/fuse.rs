@@ -12,9 +12,9 @@ use fuser::{
     ReplyData, ReplyEmpty, ReplyOpen, ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 use rustix::mount::{UnmountFlags, unmount};
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -35,12 +35,57 @@ const WRITE_BYTES_MAX: u32 = 1 << 20;
 /// Threads that read requests from the kernel. None of them waits for the drive.
 const THREADS: usize = 2;
 
+/// Flag of an open file whose writes are durable when they return. O_SYNC contains it.
+const O_DSYNC: i32 = 0o10000;
+
 /// A served drive that is mounted as a file. Dropping it ends serving.
 #[derive(Debug)]
 pub struct FuseFile {
     served: Arc<Served>,
     path: PathBuf,
+    /// File that the drive is mounted on. Open, or another file might get its number.
+    below: File,
+    /// File that users see.
+    shown: PlacedFile,
     session: Option<BackgroundSession>,
+}
+
+/// Numbers that tell the file at a path from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct PlacedFile {
+    device: u64,
+    inode: u64,
+}
+
+impl PlacedFile {
+    fn from_metadata(metadata: &Metadata) -> Self {
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        }
+    }
+
+    /// Finds the file at a path, without following a link.
+    fn find(path: &Path) -> io::Result<Self> {
+        fs::symlink_metadata(path).map(|metadata| Self::from_metadata(&metadata))
+    }
+}
+
+/// Whether a file is at a path.
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let metadata = file.metadata()?;
+    match PlacedFile::find(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        found => Ok(found? == PlacedFile::from_metadata(&metadata)),
+    }
+}
+
+/// Removes a file, if it is still at its path and empty.
+fn remove_created(file: &File, path: &Path) -> io::Result<()> {
+    match is_at(file, path)? && file.metadata()?.len() == 0 {
+        true => fs::remove_file(path),
+        false => Ok(()),
+    }
 }
 
 impl FuseFile {
@@ -51,38 +96,37 @@ impl FuseFile {
     ///
     /// A file that exists or cannot be created, or a system without FUSE.
     pub fn mount(served: Arc<Served>, path: &Path) -> Result<Self, ServeError> {
-        let created = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path);
-        created.map_err(|error| {
-            let remedy = match error.kind() {
-                ErrorKind::AlreadyExists => "name a new file, or remove it",
-                _ => "name a file in a directory that you may write",
-            };
-            let path = path.display();
-            ServeError::Request(format!(
-                "--fuse {path}: cannot be created: {error}; {remedy}"
-            ))
-        })?;
+        let below = create_file(path)?;
         // Unmounting goes by this path, from whatever directory.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        if !is_at(&below, &path).unwrap_or(false) {
+            return Err(ServeError::Request(format!(
+                "--fuse {}: was replaced as soon as it was created: name a file in a directory that nobody else writes",
+                path.display()
+            )));
+        }
         let mut config = Config::default();
         config.mount_options = vec![MountOption::FSName(FUSE_MOUNT_SOURCE.to_owned())];
+        if served.is_read_only {
+            config.mount_options.push(MountOption::RO);
+        }
         config.n_threads = Some(THREADS);
         let filesystem = DriveFilesystem {
             exchange: Exchange::new(Arc::clone(&served)),
         };
-        match fuser::spawn_mount(filesystem, &path, &config) {
-            Ok(session) => Ok(Self {
+        let mounted = fuser::spawn_mount(filesystem, &path, &config)
+            .and_then(|session| Ok((session, PlacedFile::find(&path)?)));
+        match mounted {
+            Ok((session, shown)) => Ok(Self {
                 served,
                 path,
+                below,
+                shown,
                 session: Some(session),
             }),
             Err(error) => {
                 // The error that is returned is the first one.
-                let _ = fs::remove_file(&path);
+                let _ = remove_created(&below, &path);
                 Err(ServeError::Request(format!(
                     "--fuse {}: cannot be mounted: {error}; see that /dev/fuse is there (`modprobe fuse`), and for others than root open to all users (`chmod 666 /dev/fuse`) and `fusermount3` installed",
                     path.display()
@@ -97,30 +141,57 @@ impl FuseFile {
     }
 
     /// Ends serving: requests in flight fail with ESHUTDOWN, and the file is unmounted and
-    /// removed.
+    /// removed. What somebody else has put in its place is left.
     ///
     /// # Errors
     ///
-    /// A file that is still open somewhere, or that cannot be removed.
+    /// A file that is still open somewhere, that somebody else has unmounted, or that cannot be
+    /// removed.
     pub fn end(&mut self) -> Result<(), ServeError> {
         let Some(session) = self.session.take() else {
             return Ok(());
         };
         self.served.drive.shut_down();
         let path = self.path.display();
+        if PlacedFile::find(&self.path).ok() != Some(self.shown) {
+            // The error that is returned is the first one.
+            let _ = remove_created(&self.below, &self.path);
+            return Err(ServeError::Work(format!(
+                "{path}: was unmounted by somebody else: the drive was not there since"
+            )));
+        }
         if let Err(error) = unmount_served_file(&self.path, false) {
             // Gone from its place at once, and from the kernel with its last user.
             let _ = unmount_served_file(&self.path, true);
-            let _ = fs::remove_file(&self.path);
+            let _ = remove_created(&self.below, &self.path);
             return Err(ServeError::Work(format!(
                 "{path}: is still open somewhere ({error}): every use of it fails from now on"
             )));
         }
         // A failure of its threads ends them, as the unmount does.
         let _ = session.join();
-        fs::remove_file(&self.path)
-            .map_err(|error| ServeError::Work(format!("{path}: cannot be removed: {error}")))
+        let removed = remove_created(&self.below, &self.path);
+        removed.map_err(|error| ServeError::Work(format!("{path}: cannot be removed: {error}")))
     }
+}
+
+/// Creates the file that a drive is mounted on.
+fn create_file(path: &Path) -> Result<File, ServeError> {
+    let created = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path);
+    created.map_err(|error| {
+        let remedy = match error.kind() {
+            ErrorKind::AlreadyExists => "name a new file, or remove it",
+            _ => "name a file in a directory that you may write",
+        };
+        let path = path.display();
+        ServeError::Request(format!(
+            "--fuse {path}: cannot be created: {error}; {remedy}"
+        ))
+    })
 }
 
 /// Unmounts a served file. `while_open` removes it from its place although it is open somewhere.
@@ -331,11 +402,15 @@ impl Filesystem for DriveFilesystem {
         offset: u64,
         data: &[u8],
         _: WriteFlags,
-        _: OpenFlags,
+        flags: OpenFlags,
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        let request = plain_request(RequestKind::Write, offset, data.len() as u64);
+        let request = ServedRequest {
+            // Without pages of the file in the kernel, no fsync follows such a write.
+            fua: flags.0 & O_DSYNC != 0,
+            ..plain_request(RequestKind::Write, offset, data.len() as u64)
+        };
         let responder = FuseResponder::Write(reply, data.len() as u32);
         self.submit(request, data, responder);
     }

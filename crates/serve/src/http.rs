@@ -11,7 +11,7 @@ use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Clients that are answered at the same time. Further ones are closed.
 const HTTP_CLIENTS_MAX: usize = 16;
@@ -22,8 +22,11 @@ const REQUEST_HEAD_BYTES_MAX: usize = 16 * 1024;
 /// Headers that a request may have.
 const HEADERS_MAX: usize = 64;
 
-/// Time that a client has for sending a request, and for taking each part of the answer.
-const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time that a client has for sending a whole request.
+const REQUEST_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// Time that a client has for taking a whole answer.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// Interval at which the listening thread looks for clients, and for the end.
 const INTERVAL: Duration = Duration::from_millis(20);
@@ -191,13 +194,12 @@ impl HttpState {
     }
 
     /// Reads one request of a client and sends the answer.
-    fn serve(&self, mut stream: &TcpStream) -> io::Result<()> {
-        stream.set_read_timeout(Some(CLIENT_TIMEOUT))?;
-        stream.set_write_timeout(Some(CLIENT_TIMEOUT))?;
+    fn serve(&self, stream: &TcpStream) -> io::Result<()> {
+        let mut request = TimedStream::new(stream, REQUEST_TIME_MAX);
         let mut head = Vec::new();
         let answer = loop {
             let mut part = [0; 2048];
-            let bytes = stream.read(&mut part)?;
+            let bytes = request.read(&mut part)?;
             if bytes == 0 {
                 return Ok(());
             }
@@ -208,7 +210,45 @@ impl HttpState {
                 None => break refuse("431 Request Header Fields Too Large"),
             }
         };
-        stream.write_all(&answer)
+        TimedStream::new(stream, ANSWER_TIME_MAX).write_all(&answer)
+    }
+}
+
+/// Connection whose reads or writes must all be done at a deadline, however slow the client is.
+struct TimedStream<'a> {
+    stream: &'a TcpStream,
+    deadline: Instant,
+}
+
+impl<'a> TimedStream<'a> {
+    fn new(stream: &'a TcpStream, time_max: Duration) -> Self {
+        let deadline = Instant::now() + time_max;
+        Self { stream, deadline }
+    }
+
+    fn time_left(&self) -> io::Result<Option<Duration>> {
+        match self.deadline.saturating_duration_since(Instant::now()) {
+            Duration::ZERO => Err(ErrorKind::TimedOut.into()),
+            left => Ok(Some(left)),
+        }
+    }
+}
+
+impl Read for TimedStream<'_> {
+    fn read(&mut self, part: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(self.time_left()?)?;
+        self.stream.read(part)
+    }
+}
+
+impl Write for TimedStream<'_> {
+    fn write(&mut self, part: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(self.time_left()?)?;
+        self.stream.write(part)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
     }
 }
 
@@ -329,6 +369,38 @@ mod tests {
             assert_eq!(answer.ends_with("it is\n"), has_body, "{request:.80}");
             assert!(answer.contains("default-src 'none'"), "{answer}");
         }
+    }
+
+    #[test]
+    fn a_client_that_sends_or_takes_byte_by_byte_has_no_more_time() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (server, _) = listener.accept().unwrap();
+        let slow = thread::spawn(move || {
+            while client.write_all(b"x").is_ok() && client.read(&mut [0]).is_ok_and(|got| got > 0) {
+                thread::sleep(Duration::from_millis(1));
+            }
+        });
+        let is_timeout =
+            |error: &io::Error| matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock);
+        // The client sends on only where it gets something.
+        let mut writing = TimedStream::new(&server, Duration::from_millis(200));
+        let written = loop {
+            if let Err(error) = writing.write(&[0; 4096]) {
+                break error;
+            }
+        };
+        assert!(is_timeout(&written), "{written}");
+        let mut reading = TimedStream::new(&server, Duration::from_millis(200));
+        let read = loop {
+            match reading.read(&mut [0]) {
+                Ok(bytes) => assert_eq!(bytes, 1),
+                Err(error) => break error,
+            }
+        };
+        assert!(is_timeout(&read), "{read}");
+        server.shutdown(Shutdown::Both).unwrap();
+        slow.join().unwrap();
     }
 
     #[test]

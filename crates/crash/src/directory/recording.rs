@@ -28,6 +28,9 @@ pub enum DirectoryError {
     /// Directory or link where a file is needed.
     #[error("it is no file")]
     NotAFile,
+    /// Data beyond the space of the recording.
+    #[error("there is no space left")]
+    NoSpace,
 }
 
 /// File, directory or symbolic link with its newest contents.
@@ -81,12 +84,21 @@ pub struct DirectoryRecording {
     /// Latest request that changed each name.
     name_changes: BTreeMap<EntryName, usize>,
     names: BTreeMap<NodeId, EntryName>,
+    link_counts: BTreeMap<NodeId, u32>,
+    free_bytes: u64,
+}
+
+/// Returns the space that is left after further pages.
+fn space_after(free_bytes: u64, pages: u64) -> Result<u64, DirectoryError> {
+    let left = free_bytes.checked_sub(pages * PAGE_BYTES);
+    left.ok_or(DirectoryError::NoSpace)
 }
 
 impl DirectoryRecording {
     /// Creates a recording of an empty directory, which is the node `root`. New nodes get the
-    /// numbers after it. Syncs are ignored as `lying` says, or fail as `failing` says.
-    pub fn new(root: NodeId, lying: LyingFlush, failing: SyncFailure) -> Self {
+    /// numbers after it. Syncs are ignored as `lying` says, or fail as `failing` says. All pages
+    /// that are ever written have `space_bytes`.
+    pub fn new(root: NodeId, space_bytes: u64, lying: LyingFlush, failing: SyncFailure) -> Self {
         let names = BTreeMap::new();
         let directory = Node::Directory { names, mode: 0o755 };
         Self {
@@ -100,7 +112,15 @@ impl DirectoryRecording {
             syncs: BTreeMap::new(),
             name_changes: BTreeMap::new(),
             names: BTreeMap::new(),
+            link_counts: BTreeMap::new(),
+            free_bytes: space_bytes,
         }
+    }
+
+    /// Returns the space that is left. A page that is written again takes new space, since a cut
+    /// may leave the old one.
+    pub fn free_bytes(&self) -> u64 {
+        self.free_bytes
     }
 
     /// Returns a node by its number.
@@ -109,13 +129,15 @@ impl DirectoryRecording {
     }
 
     /// Returns the number of names of a node.
-    pub fn link_count(&self, node: NodeId) -> usize {
-        let directories = self.nodes.values().filter_map(|node| match node {
-            Node::Directory { names, .. } => Some(names),
-            Node::File { .. } | Node::Link(_) => None,
-        });
-        let names = directories.flat_map(BTreeMap::values);
-        names.filter(|named| **named == node).count()
+    pub fn link_count(&self, node: NodeId) -> u32 {
+        self.link_counts.get(&node).copied().unwrap_or(0)
+    }
+
+    /// Counts a name of a node that is gone.
+    fn unlink(&mut self, node: Option<NodeId>) {
+        if let Some(count) = node.and_then(|node| self.link_counts.get_mut(&node)) {
+            *count -= 1;
+        }
     }
 
     fn directory(
@@ -168,11 +190,14 @@ impl DirectoryRecording {
         node: NodeId,
     ) -> Result<(), DirectoryError> {
         if let Some(entry) = &removed {
-            self.directory(entry.directory)?.remove(&entry.name);
+            let named = self.directory(entry.directory)?.remove(&entry.name);
+            self.unlink(named);
         }
         if let Some(entry) = &added {
             let names = self.directory(entry.directory)?;
-            names.insert(entry.name.clone(), node);
+            let replaced = names.insert(entry.name.clone(), node);
+            self.unlink(replaced);
+            *self.link_counts.entry(node).or_default() += 1;
             self.names.insert(node, entry.clone());
         }
         let request = self.recording.next_request();
@@ -293,7 +318,7 @@ impl DirectoryRecording {
     ///
     /// # Errors
     ///
-    /// The node is no file.
+    /// The node is no file, or there is no space left.
     pub fn write(
         &mut self,
         file: NodeId,
@@ -305,6 +330,11 @@ impl DirectoryRecording {
             return Err(DirectoryError::NotAFile);
         };
         let end = offset + data.len() as u64;
+        let pages_written = end.div_ceil(PAGE_BYTES) - offset / PAGE_BYTES;
+        self.free_bytes = match data.is_empty() {
+            true => self.free_bytes,
+            false => space_after(self.free_bytes, pages_written)?,
+        };
         let mut changed = Vec::new();
         let mut at = offset;
         while at < end {
@@ -339,7 +369,7 @@ impl DirectoryRecording {
     ///
     /// # Errors
     ///
-    /// The node is no file.
+    /// The node is no file, or there is no space left for its last page.
     pub fn truncate(&mut self, file: NodeId, new_size: u64) -> Result<(), DirectoryError> {
         let Some(Node::File { size, pages, .. }) = self.nodes.get_mut(&file) else {
             return Err(DirectoryError::NotAFile);
@@ -348,18 +378,19 @@ impl DirectoryRecording {
             return Ok(());
         }
         let removed_from = new_size.div_ceil(PAGE_BYTES);
-        drop(pages.split_off(&removed_from));
         let mut changed = Vec::new();
         let inside = (new_size % PAGE_BYTES) as usize;
         if new_size < *size
             && inside > 0
             && let Some(page) = pages.get_mut(&(new_size / PAGE_BYTES))
         {
+            self.free_bytes = space_after(self.free_bytes, 1)?;
             let mut contents = page.to_vec();
             contents[inside..].fill(0);
             *page = contents.into();
             changed.push((new_size / PAGE_BYTES, Arc::clone(page)));
         }
+        drop(pages.split_off(&removed_from));
         *size = new_size;
         let change = DataChange {
             file,

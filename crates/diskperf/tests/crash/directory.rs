@@ -264,6 +264,28 @@ fn a_loss_of_files_names_the_sync_that_is_missing() {
     user.assert_nothing_left();
 }
 
+/// Workload that succeeds if the space that is left falls by each page that is written, also again.
+const SPACE: &str = r#"python3 -I -S -c '
+import os
+before = os.statvfs(".")
+file = os.open("file", os.O_CREAT | os.O_WRONLY)
+for page in [0, 1, 2, 1]:
+    os.pwrite(file, b"x" * 4096, page * 4096)
+used = before.f_bfree - os.statvfs(".").f_bfree
+raise SystemExit(used * before.f_frsize != 4 * 4096)'"#;
+
+#[test]
+fn a_recorded_directory_reports_the_space_that_is_left() {
+    let test = "a_recorded_directory_reports_the_space_that_is_left";
+    if !can_run(test, NEEDS) {
+        return;
+    }
+    let user = OrdinaryUser::new();
+    user.run(&["crash", SPACE, "--directory", "--check", "true"])
+        .expect(0, &[]);
+    user.assert_nothing_left();
+}
+
 /// Crash test whose own workload kills it, and `diskperf clean` after it.
 const KILL: &str = r#"sh -c '
 "$0/diskperf" crash "echo 1 > file; kill -9 \$PPID; sleep 1" --directory --check true

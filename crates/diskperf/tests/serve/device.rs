@@ -4,11 +4,11 @@
 use crate::support::machine::{Needs, Undo, can_run, retry, run};
 use crate::support::{User, words};
 use crate::{Serving, client, expect_success};
-use rustix::fs::{FallocateFlags, fallocate};
+use rustix::fs::{FallocateFlags, OFlags, fallocate};
 use rustix::process::Signal;
 use std::fs::{self, File, OpenOptions};
 use std::io::ErrorKind;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
 const FILE: &[Needs] = &[Needs::Fuse];
@@ -114,9 +114,74 @@ fn a_disk_has_no_holes_and_a_read_only_drive_no_writes() {
     drop(file);
     disk.end(Signal::TERM).expect(0, &[]);
     let serving = Serving::start(&user, "serve fixed --read-only --fuse ./drive.img");
-    let error = open(&serving.uri).write_at(&[7; 512], 0).unwrap_err();
+    let error = OpenOptions::new()
+        .write(true)
+        .open(&serving.uri)
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ReadOnlyFilesystem, "{error}");
+    assert_eq!(read(&File::open(&serving.uri).unwrap(), 0, 512), [0; 512]);
     serving.end(Signal::TERM).expect(0, &[]);
+}
+
+#[test]
+fn a_synchronous_write_has_force_unit_access() {
+    if !can_run("a_synchronous_write_has_force_unit_access", FILE) {
+        return;
+    }
+    for (flags, strikes) in [(OFlags::empty(), 0), (OFlags::DSYNC, 1), (OFlags::SYNC, 1)] {
+        let user = User::new();
+        // It strikes flushes and force unit access.
+        let fault = "[[fault]]\nkind = \"lying_flush\"\n";
+        fs::write(user.file("lying.toml"), fault).unwrap();
+        let line = format!("serve fixed --fuse ./drive.img --fault lying.toml {FAST}");
+        let serving = Serving::start(&user, &line);
+        let mut options = OpenOptions::new();
+        options.write(true).custom_flags(flags.bits().cast_signed());
+        let file = options.open(&serving.uri).unwrap();
+        file.write_all_at(&[7; 4096], 4096).unwrap();
+        drop(file);
+        let statistics = serving.end(Signal::TERM).expect(0, &[]).json();
+        let struck = &statistics["faults"][0]["strikes"];
+        assert_eq!(struck, strikes, "{flags:?}: {statistics}");
+        assert_eq!(requests(&statistics, "flush"), 0, "{statistics}");
+    }
+}
+
+#[test]
+fn a_file_that_somebody_put_in_place_of_the_drive_is_left() {
+    let test = "a_file_that_somebody_put_in_place_of_the_drive_is_left";
+    if !can_run(test, FILE) {
+        return;
+    }
+    for is_replaced in [false, true] {
+        let user = User::new();
+        let mut serving = Serving::start(&user, "serve fixed --size 64M --fuse ./drive.img");
+        let path = serving.uri.clone();
+        run("umount", &[&path]);
+        if is_replaced {
+            fs::remove_file(&path).unwrap();
+            fs::write(&path, "").unwrap();
+        }
+        serving.process.signal(Signal::TERM);
+        serving.line_after("was unmounted by somebody else");
+        serving.process.finish().expect(1, &[]);
+        assert_eq!(Path::new(&path).exists(), is_replaced);
+    }
+}
+
+#[test]
+fn a_read_only_drive_is_a_read_only_device() {
+    if !can_run("a_read_only_drive_is_a_read_only_device", DISK) {
+        return;
+    }
+    for (options, is_read_only) in [("", "0"), ("--read-only", "1")] {
+        let user = User::new();
+        let line = format!("serve fixed --size 64M --device {options}");
+        let serving = Serving::start(&user, &line);
+        let shown = expect_success("blockdev", &["--getro", &serving.uri]);
+        assert_eq!(shown.trim(), is_read_only, "{line}");
+        serving.end(Signal::TERM).expect(0, &[]);
+    }
 }
 
 #[test]
@@ -175,6 +240,24 @@ fn the_file_of_a_killed_server_is_replaced_by_the_next_one() {
     assert_eq!(read(&open(&path), 0, 512), [0; 512]);
     next.end(Signal::TERM).expect(0, &[]);
     assert_eq!(served_mounts(Path::new(&path)), [""; 0]);
+}
+
+#[test]
+fn the_file_of_a_stopped_server_is_left_and_holds_up_nobody() {
+    let test = "the_file_of_a_stopped_server_is_left_and_holds_up_nobody";
+    if !can_run(test, FILE) {
+        return;
+    }
+    let user = User::new();
+    let mut stopped = Serving::start(&user, "serve fixed --fuse ./stopped.img");
+    stopped.process.signal(Signal::STOP);
+    let cleaned = user.run(&words("clean --dry-run")).expect(0, &[]);
+    assert!(!cleaned.stdout.contains(&stopped.uri), "{cleaned:?}");
+    let next = Serving::start(&user, "serve fixed --fuse ./next.img");
+    next.end(Signal::TERM).expect(0, &[]);
+    stopped.process.signal(Signal::CONT);
+    assert_eq!(read(&open(&stopped.uri), 0, 512), [0; 512]);
+    stopped.end(Signal::TERM).expect(0, &[]);
 }
 
 /// Makes a file system, writes files, checks it, and reads them after a second mount.

@@ -9,7 +9,7 @@ use check::TreeSlot;
 use diskperf_crash::directory::{DirectoryLog, DirectoryRecording};
 use diskperf_system::host::child_group::GroupEnd;
 use diskperf_system::host::user_mount::UserMount;
-use files::{FILES_NAME, MARKS_NAME, ROOT_OF_FILES, RecordedFiles};
+use files::{FILES_NAME, MARKS_NAME, ROOT_OF_FILES, RecordedFiles, SPACE_BYTES};
 use fuser::{Config, Session, SessionACL};
 use std::path::Path;
 use std::process::Stdio;
@@ -45,7 +45,8 @@ fn record(
 ) -> Result<DirectoryLog, LaboratoryError> {
     let directory = workspace.join("recorded");
     std::fs::create_dir(&directory).map_err(LaboratoryError::work)?;
-    let recording = DirectoryRecording::new(ROOT_OF_FILES, workload.lying, workload.failing);
+    let recording =
+        DirectoryRecording::new(ROOT_OF_FILES, SPACE_BYTES, workload.lying, workload.failing);
     let recording = Arc::new(Mutex::new(Some(recording)));
     let files = RecordedFiles::new(Arc::clone(&recording), &directory)?;
     let (mount, descriptor) =

@@ -8,6 +8,12 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// Longest wait for the answer of a server.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Finds the places of this user's FUSE mounts from `source` that no process serves any more, the
 /// latest mount first, which is the order to unmount in.
@@ -35,10 +41,19 @@ fn is_own(mount: &Mount, source: &str, user: &str) -> bool {
             .any(|option| option == user)
 }
 
-/// Whether no process serves a mount. The kernel may keep attributes, so the server is asked.
+/// Whether no process serves a mount. The kernel may keep attributes, so the server is asked. One
+/// that does not answer, as a stopped one, is alive.
 fn is_dead(path: &Path) -> bool {
-    let asked = statx(CWD, path, AtFlags::STATX_FORCE_SYNC, StatxFlags::SIZE);
-    matches!(asked, Err(Errno::NOTCONN))
+    let (sender, answer) = mpsc::channel();
+    let path = path.to_owned();
+    let ask = move || {
+        let asked = statx(CWD, &path, AtFlags::STATX_FORCE_SYNC, StatxFlags::SIZE);
+        // Nobody waits any more after a late answer.
+        let _ = sender.send(matches!(asked, Err(Errno::NOTCONN)));
+    };
+    // A thread that waits for a stopped server ends with this process.
+    let started = thread::Builder::new().name("mount".to_owned()).spawn(ask);
+    started.is_ok() && answer.recv_timeout(ANSWER_TIME_MAX) == Ok(true)
 }
 
 /// Removes the file that a mount was on, if it is this user's and empty, as its process made it.

@@ -9,7 +9,7 @@ use diskperf_crash::directory::{
 };
 use diskperf_crash::{Cut, Log, Mark};
 use std::fs::{self, File, Permissions};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ impl TreeSlot {
     /// Writes the files that a cut leaves, in place of those of the cut before.
     fn put_tree(&self, cut: &Cut) -> io::Result<()> {
         match fs::remove_dir_all(&self.directory) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
             removed => removed?,
         }
         fs::create_dir(&self.directory)?;
@@ -83,7 +83,13 @@ impl Checker for TreeSlot {
     ) -> Result<Verdict, LaboratoryError> {
         self.put_tree(cut).map_err(|error| {
             let place = self.directory.display();
-            LaboratoryError::Failure(format!("{place}: {error}: see that there is space"))
+            let remedy = match error.kind() {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => ": see that there is space",
+                _ => "",
+            };
+            LaboratoryError::Failure(format!(
+                "{place}: the files after a cut cannot be written: {error}{remedy}"
+            ))
         })?;
         self.user_check.run(&self.directory, durable, stop)
     }

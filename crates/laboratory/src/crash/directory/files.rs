@@ -22,8 +22,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Duration for which the kernel may keep attributes and names: it makes every change itself.
 const VALID: Duration = Duration::from_secs(1);
 
-/// Space that the file system reports, in bytes. Files are kept in memory.
-const SPACE_BYTES: u64 = 4 << 30;
+/// Space of the file system, in bytes. All that is ever written is kept in memory.
+pub(super) const SPACE_BYTES: u64 = 4 << 30;
 const BLOCK_BYTES: u64 = 4096;
 
 /// Flag of an open file whose writes are durable when they return.
@@ -52,6 +52,7 @@ fn errno(error: DirectoryError) -> Errno {
         DirectoryError::NotEmpty => Errno::ENOTEMPTY,
         DirectoryError::NotADirectory => Errno::ENOTDIR,
         DirectoryError::NotAFile => Errno::EINVAL,
+        DirectoryError::NoSpace => Errno::ENOSPC,
     }
 }
 
@@ -133,7 +134,7 @@ impl RecordedFiles {
             };
             let names = match kind {
                 FileType::Directory => 2,
-                _ => recording.link_count(node) as u32,
+                _ => recording.link_count(node),
             };
             Ok(NodeAttributes {
                 kind,
@@ -554,12 +555,16 @@ impl Filesystem for RecordedFiles {
     }
 
     fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
-        let blocks = SPACE_BYTES / BLOCK_BYTES;
+        let free_bytes = match self.apply(|recording| Ok(recording.free_bytes())) {
+            Ok(free_bytes) => free_bytes,
+            Err(error) => return reply.error(error),
+        };
+        let (blocks, free) = (SPACE_BYTES / BLOCK_BYTES, free_bytes / BLOCK_BYTES);
         let (files, block_bytes) = (1 << 20, BLOCK_BYTES as u32);
         reply.statfs(
             blocks,
-            blocks,
-            blocks,
+            free,
+            free,
             files,
             files,
             block_bytes,
