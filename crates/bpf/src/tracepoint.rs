@@ -79,6 +79,24 @@ impl Prototype {
         self.find_repeated_argument(btf, type_in_c, 0)
     }
 
+    /// Finds the last argument of a type in C.
+    ///
+    /// # Errors
+    ///
+    /// There is no such argument.
+    pub fn find_last_argument(&self, btf: &Btf, type_in_c: &str) -> Result<usize, BtfError> {
+        let is_match = |index: &usize| btf.describe_type(self.arguments[*index]) == type_in_c;
+        let last = (0..self.arguments.len()).rfind(is_match);
+        last.ok_or_else(|| self.no_argument(type_in_c))
+    }
+
+    fn no_argument(&self, type_in_c: &str) -> BtfError {
+        BtfError::NoArgument {
+            tracepoint: self.tracepoint.clone(),
+            argument: type_in_c.to_owned(),
+        }
+    }
+
     /// Finds one of several arguments of the same type; `earlier` of them come before it.
     ///
     /// # Errors
@@ -92,9 +110,8 @@ impl Prototype {
     ) -> Result<usize, BtfError> {
         let is_match = |index: &usize| btf.describe_type(self.arguments[*index]) == type_in_c;
         let mut matches = (0..self.arguments.len()).filter(is_match);
-        matches.nth(earlier).ok_or_else(|| BtfError::NoArgument {
-            tracepoint: self.tracepoint.clone(),
-            argument: type_in_c.to_owned(),
-        })
+        matches
+            .nth(earlier)
+            .ok_or_else(|| self.no_argument(type_in_c))
     }
 }

@@ -79,15 +79,13 @@ pub enum EventKind {
         /// Extent on the new device.
         extent: BlockExtent,
     },
-    /// A bio is split: the front part becomes a new bio, and the rest keeps the address and goes
-    /// on from the new sector (`block_split`).
+    /// A bio is split: its front part becomes a new bio, and the rest keeps the address
+    /// (`block_split`).
     BioSplit {
-        /// Address of the bio.
+        /// Address of the front part.
         bio: BioAddress,
-        /// Extent before the split.
+        /// Extent of the front part, which starts where the whole bio did.
         extent: BlockExtent,
-        /// First sector of the rest.
-        new_sector: u64,
     },
     /// A bio has a request, after waits for quality of service and for a tag (`block_getrq`).
     BioRequestAllocated {

@@ -255,11 +255,17 @@ impl Pass {
                 }
             }
             EventKind::BioRemap { bio, extent, .. } => self.requests.remap_bio(*bio, *extent),
-            EventKind::BioSplit {
-                bio,
-                extent,
-                new_sector,
-            } => self.requests.split_bio(*bio, *extent, *new_sector),
+            EventKind::BioSplit { bio, extent } => {
+                if let Some(whole) = self.requests.split_bio(*bio, *extent) {
+                    let front = self.requests.bios.len() - 1;
+                    let mut live = self.live_ring_requests.values();
+                    if let Some(ring) =
+                        live.find(|ring| self.ring_requests[**ring].bios.contains(&whole))
+                    {
+                        self.ring_requests[*ring].bios.push(front);
+                    }
+                }
+            }
             EventKind::BioRequestAllocated { bio, extent } => {
                 self.requests
                     .allocate((time, origin), (*bio, *extent), false);
@@ -387,7 +393,10 @@ impl Pass {
             EventKind::RingQueueAsync { request } => {
                 self.ring_issues.remove(&thread);
                 if let Some(index) = self.live_ring_requests.get(&request) {
-                    self.ring_requests[*index].queued_async_at = Some(time);
+                    let queued = &mut self.ring_requests[*index];
+                    queued.queued_async_at = Some(time);
+                    // What was seen of a worker before was of a request whose end was lost.
+                    (queued.worker, queued.returned_at) = (None, None);
                 }
             }
             EventKind::RingWorkerRuns { request } => self.note_ring_worker(time, thread, request),

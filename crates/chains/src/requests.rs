@@ -78,8 +78,6 @@ pub(crate) struct RequestTracker {
     pub(crate) requests: Vec<RequestLife>,
     live_bios: HashMap<BioAddress, usize>,
     live_requests: HashMap<RequestAddress, RequestIndex>,
-    /// Front parts of split bios that have no request yet: device and sector, and the whole bio.
-    split_fronts: HashMap<(KernelDevice, u64), usize>,
     /// Bios that joined a request that is not issued yet, by disk and sector.
     merged_bios: BTreeMap<(KernelDevice, u64), usize>,
     /// Whole disk of each partition.
@@ -109,19 +107,27 @@ impl RequestTracker {
         }
     }
 
-    pub(crate) fn split_bio(&mut self, bio: BioAddress, extent: BlockExtent, new_sector: u64) {
-        let Some(index) = self.live_bios.get(&bio).copied() else {
-            return;
+    /// Adds the front part of a bio that is split, and returns the bio whose rest goes on; `None`
+    /// where no such bio is known.
+    pub(crate) fn split_bio(&mut self, front: BioAddress, extent: BlockExtent) -> Option<usize> {
+        let is_whole = |bio: &usize| {
+            let bio = &self.bios[*bio];
+            let start = (bio.extent.device, bio.extent.sector);
+            bio.allocated_at.is_none()
+                && start == (extent.device, extent.sector)
+                && bio.extent.bytes > extent.bytes
         };
-        self.split_fronts
-            .insert((extent.device, extent.sector), index);
-        let front_bytes = new_sector.saturating_sub(extent.sector) * 512;
-        let rest = &mut self.bios[index].extent;
-        *rest = BlockExtent {
-            device: extent.device,
-            sector: new_sector,
-            bytes: u64::from(extent.bytes).saturating_sub(front_bytes) as u32,
+        // An earlier one whose end no event told may have started at the same sector.
+        let whole = self.live_bios.values().copied().filter(is_whole).max()?;
+        let life = BioLife {
+            extent,
+            ..self.bios[whole].clone()
         };
+        let rest = &mut self.bios[whole].extent;
+        rest.sector += u64::from(extent.bytes) / 512;
+        rest.bytes -= extent.bytes;
+        self.queue_bio(front, life);
+        Some(whole)
     }
 
     /// Notes that a bio has a request, or joins one.
@@ -136,24 +142,16 @@ impl RequestTracker {
             let own = &self.bios[*index];
             own.allocated_at.is_none() && own.extent.sector == extent.sector
         });
-        let front = self
-            .split_fronts
-            .remove(&(extent.device, extent.sector))
-            .filter(|_| known.is_none());
         let index = known.unwrap_or_else(|| {
-            let mut life = front.map_or_else(
-                || BioLife {
-                    queued_at: time,
-                    queued_by: origin,
-                    extent,
-                    flags: RequestFlags::default(),
-                    file: None,
-                    allocated_at: None,
-                    request: None,
-                },
-                |whole| self.bios[whole].clone(),
-            );
-            life.extent = extent;
+            let life = BioLife {
+                queued_at: time,
+                queued_by: origin,
+                extent,
+                flags: RequestFlags::default(),
+                file: None,
+                allocated_at: None,
+                request: None,
+            };
             self.queue_bio(bio, life);
             self.bios.len() - 1
         });

@@ -28,7 +28,7 @@ impl<'h> Explainer<'h> {
             self.book(waiting, Stage::WorkQueueWait, Purpose::Call);
             self.path = vec![worker];
             let returned = request.returned_at.unwrap_or(period.end);
-            let serving = whole.within(started_at, returned).period;
+            let serving = whole.within(waiting.period.end, returned).period;
             self.explain_own_time(worker, serving);
             // The submitter completes what the worker hands back.
             self.path = vec![request.thread];

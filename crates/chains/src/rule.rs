@@ -259,7 +259,8 @@ impl<'h> Explainer<'h> {
         match origin {
             Origin::Completion(request) => self.explain_request(request, part),
             Origin::Timer => self.book(part, Stage::Think, purpose),
-            Origin::Interrupt => self.book(part, Stage::Unattributed, purpose),
+            // The event that would tell what the interrupt was for is missing.
+            Origin::Interrupt => self.book_unknown(part, purpose),
             Origin::Thread { thread, work } => {
                 let history = self.history;
                 match work.map(|work| &history.work_items[work]) {

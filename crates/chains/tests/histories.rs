@@ -3,6 +3,7 @@
 
 mod support;
 
+use diskperf_chains::History;
 use diskperf_chains::event::{EventKind, KernelRecording};
 use diskperf_chains::identity::FunctionAddress;
 use std::fmt::Write;
@@ -253,4 +254,80 @@ fn a_chain_that_lacks_events_is_marked() {
         marked_count * 10 >= changed_count * 9,
         "{marked_count} of {changed_count} are marked"
     );
+}
+
+/// Requests of a ring on few addresses, with workers that take them, switches and wake-ups.
+fn simulate_ring(seed: u64) -> Scenario {
+    let mut simulator = Simulator::from_seed(seed);
+    for number in 0..30 {
+        let (request, worker) = (
+            1 + simulator.random.below(3),
+            300 + simulator.random.below(2),
+        );
+        let worker = worker as u32;
+        let mut step = |cpu, thread, kind: &str| {
+            simulator.now += 1 + simulator.random.below(50);
+            simulator.event(cpu, thread, kind);
+        };
+        step(0, 100, &format!("ring_submit {request} {number}"));
+        if goes_to_worker(number) {
+            step(0, 100, &format!("ring_async {request}"));
+            step(1, 0, &format!("switch R {worker}"));
+            step(
+                1,
+                worker,
+                &format!("ring_worker {}", request * (number % 2)),
+            );
+            step(
+                1,
+                worker,
+                &format!("bio_queue 11 254:0 {} 4096 W", 8 * number),
+            );
+            step(1, worker, "wake 100");
+            step(1, worker, &format!("ring_complete {request}"));
+            step(1, worker, "switch S 0");
+        } else {
+            step(
+                0,
+                100,
+                &format!("bio_queue 12 254:0 {} 8192 W", 16 * number),
+            );
+            step(0, 100, &format!("split 13 254:0 {} 4096", 16 * number));
+            step(0, 100, "switch S 0");
+            step(0, 0, "wake 100");
+            step(0, 0, "switch R 100");
+            step(0, 100, &format!("ring_complete {request}"));
+        }
+    }
+    Scenario::parse(&simulator.text)
+}
+
+/// Two of three requests go to a worker.
+fn goes_to_worker(number: u64) -> bool {
+    !number.is_multiple_of(3)
+}
+
+#[test]
+fn chains_of_a_ring_sum_to_its_requests_whatever_events_are_lost() {
+    let (mut chain_count, mut lost_count) = (0, 0);
+    for seed in 0..HISTORY_COUNT {
+        let mut recording = simulate_ring(seed).recording;
+        let mut random = Random(seed | 1);
+        let before = recording.events.len();
+        recording.events.retain(|_| random.below(4) != 0);
+        lost_count += before - recording.events.len();
+        let history = History::from_recording(&recording);
+        for request in history.ring_requests() {
+            let Some(completed_at) = request.completed_at else {
+                continue;
+            };
+            let chain = history.explain_ring_request(request);
+            let chain = chain.expect("a request that completed has a chain");
+            let length = completed_at.since(request.submitted_at);
+            assert_eq!(chain.duration(), length, "seed {seed}: {request:?}");
+            chain_count += 1;
+        }
+    }
+    assert!(chain_count > 1_000, "only {chain_count} chains");
+    assert!(lost_count > 1_000, "only {lost_count} lost events");
 }

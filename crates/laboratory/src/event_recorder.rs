@@ -7,6 +7,8 @@ use diskperf_system::host::device::BlockDevice;
 use diskperf_system::host::kernel_events::{KernelEventRecorder, KernelEventsError};
 use diskperf_timeline::block::TimedPart;
 
+const HIDDEN_SYMBOLS: &str = "the kernel hides its symbols (kptr_restrict, CAP_SYSLOG): limits of a cgroup and loop workers are not recognised";
+
 /// Recorder of the kernel's events.
 #[derive(Debug)]
 pub(crate) enum EventRecorder {
@@ -33,6 +35,9 @@ impl EventRecorder {
         let refusal = match KernelEventRecorder::load_programs(disks) {
             Ok(recorder) => {
                 note(observer, &describe_programs(&recorder));
+                if !recorder.names_functions() {
+                    note(observer, HIDDEN_SYMBOLS);
+                }
                 return Some(Self::Programs {
                     recorder: Box::new(recorder),
                     device_names: disks.iter().map(|disk| disk.name().to_owned()).collect(),
@@ -81,22 +86,23 @@ impl EventRecorder {
 
     /// Ends the recording and reports its events.
     pub(crate) fn end_recording(&self, parts: Vec<TimedPart>, observer: &mut dyn Observer) {
-        let ended = match self {
-            Self::Programs {
-                recorder,
-                device_names,
-            } => recorder.end_recording().map_err(to_text).map(|recording| {
-                recording.map(|recording| ObserverEvent::KernelEventsRecorded {
-                    recording,
-                    timed_parts: parts,
-                    device_names: device_names.clone(),
-                })
-            }),
-            Self::Tracefs(events) => events
-                .end_recording(parts)
-                .map(|trace| Some(ObserverEvent::BlockTraceRecorded(trace)))
-                .map_err(to_text),
-        };
+        let ended =
+            match self {
+                Self::Programs {
+                    recorder,
+                    device_names,
+                } => Ok(recorder.end_recording().map(|recording| {
+                    ObserverEvent::KernelEventsRecorded {
+                        recording,
+                        timed_parts: parts,
+                        device_names: device_names.clone(),
+                    }
+                })),
+                Self::Tracefs(events) => events
+                    .end_recording(parts)
+                    .map(|trace| Some(ObserverEvent::BlockTraceRecorded(trace)))
+                    .map_err(to_text),
+            };
         match ended {
             Ok(Some(event)) => observer.handle_event(event),
             Ok(None) => {}

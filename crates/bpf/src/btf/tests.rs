@@ -164,6 +164,9 @@ fn an_argument_is_found_by_its_type() {
     assert_eq!(split.find_argument(&btf, "struct bio *"), Ok(1));
     assert_eq!(split.find_argument(&btf, "unsigned int"), Ok(0));
     assert_eq!(split.find_repeated_argument(&btf, "unsigned int", 1), Ok(2));
+    assert_eq!(split.find_last_argument(&btf, "unsigned int"), Ok(2));
+    assert_eq!(split.find_last_argument(&btf, "struct bio *"), Ok(1));
+    assert!(split.find_last_argument(&btf, "void *").is_err());
     assert!(split.find_argument(&btf, "struct request *").is_err());
     assert!(btf.find_tracepoint("block_rq_issue").is_err());
 }

@@ -99,6 +99,10 @@ fn parse_kind(thread: ThreadId, words: &mut Words<'_>) -> EventKind {
                 }
             }),
         },
+        "split" => EventKind::BioSplit {
+            bio: BioAddress(words.number()),
+            extent: words.extent(),
+        },
         "getrq" => EventKind::BioRequestAllocated {
             bio: BioAddress(words.number()),
             extent: words.extent(),

@@ -425,7 +425,8 @@ fn find_watched_repetition<'r>(
     })
 }
 
-/// Returns a note on events that the kernel had no space for; `None` if it lost none.
+/// Returns a note on events that the kernel had no space for, or that came in an interrupt of the
+/// recording itself; `None` if it lost none.
 fn describe_lost_events(
     result: &ProgramResult,
     events: &[Option<RepetitionEvents>],
@@ -438,14 +439,16 @@ fn describe_lost_events(
         (count + 1, lost + events.lost_event_count())
     });
     let consequence = match kept.first()? {
-        RepetitionEvents::Block(_) => "and are explained without events",
+        RepetitionEvents::Block(_) => {
+            "because the buffer was full, and are explained without events"
+        }
         RepetitionEvents::Chains(_) => {
-            "and what the lost ones would have explained is unattributed"
+            "(the buffer was full, or an interrupt came while an event was recorded), and what the lost ones would have explained is unattributed"
         }
     };
     (count > 0).then(|| {
         format!(
-            "{}: {count} of {} repetitions lost {lost} events because the buffer was full, {consequence}; use a smaller --size",
+            "{}: {count} of {} repetitions lost {lost} events {consequence}; use a smaller --size",
             result.display_title(),
             kept.len()
         )

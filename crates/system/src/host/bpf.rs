@@ -6,9 +6,7 @@
 
 mod ring;
 
-pub(crate) use ring::RingBufferReader;
-#[cfg(test)]
-pub(crate) use ring::RingState;
+pub(crate) use ring::{RingBufferReader, RingState};
 
 use diskperf_bpf::Instruction;
 use std::ffi::CString;

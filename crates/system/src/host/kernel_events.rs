@@ -28,6 +28,8 @@ use reader::{RecordedBytes, RingReader};
 use record::RecordKind;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::Mutex;
 
 /// Reason why the kernel's events cannot be recorded by programs.
@@ -36,6 +38,11 @@ pub enum KernelEventsError {
     /// User without root or the two capabilities.
     #[error("eBPF programs need root, or the capabilities CAP_BPF and CAP_PERFMON")]
     NotPermitted,
+    /// Container whose tasks have numbers of their own, of which the programs know nothing.
+    #[error(
+        "eBPF programs see other task numbers than this container; run outside of it, or with the host's (docker run --pid=host)"
+    )]
+    ForeignTaskNumbers,
     /// Kernel without a ring of records.
     #[error("this kernel has no ring of eBPF records, which Linux has since 5.8: {0}")]
     NoRing(io::Error),
@@ -85,6 +92,8 @@ struct LoadedProgram {
 struct CurrentRecording {
     links: Vec<OwnedFd>,
     reader: RingReader,
+    /// Misses of all programs before this recording.
+    earlier_miss_count: u64,
 }
 
 impl KernelEventRecorder {
@@ -95,6 +104,9 @@ impl KernelEventRecorder {
     ///
     /// The user may not load programs, or the kernel lacks what they need.
     pub fn load_programs(disks: &[BlockDevice]) -> Result<Self, KernelEventsError> {
+        if !has_kernel_task_numbers(Path::new("/proc/self/ns/pid")) {
+            return Err(KernelEventsError::ForeignTaskNumbers);
+        }
         raise_locked_memory_limit();
         let ring = BpfMap::create(
             MapKind::RingBuffer,
@@ -147,15 +159,18 @@ impl KernelEventRecorder {
     ) -> Result<(), KernelEventsError> {
         let tracepoint = kind.tracepoint();
         let built = build_program(kind, types, filters, maps);
-        let loaded = built.map_err(|error| error.to_string()).and_then(|code| {
-            BpfProgram::load(tracepoint, &code).map_err(|refused| {
-                let log = refused.verifier_log;
-                match log.is_empty() {
-                    true => refused.source.to_string(),
-                    false => format!("{}; the kernel's verifier: {log}", refused.source),
-                }
-            })
-        });
+        let loaded = match built.map(|code| BpfProgram::load(tracepoint, &code)) {
+            Ok(Ok(program)) => Ok(program),
+            // Maps need one capability, and programs on tracepoints both.
+            Ok(Err(refused)) if refused.source.raw_os_error() == Some(libc::EPERM) => {
+                return Err(KernelEventsError::NotPermitted);
+            }
+            Ok(Err(refused)) => Err(match refused.verifier_log {
+                log if log.is_empty() => refused.source.to_string(),
+                log => format!("{}; the kernel's verifier: {log}", refused.source),
+            }),
+            Err(error) => Err(error.to_string()),
+        };
         // Attaching shows whether the running kernel has the tracepoint.
         let attachable = loaded.and_then(|program| {
             let attached = program.attach_to_tracepoint(tracepoint);
@@ -177,6 +192,12 @@ impl KernelEventRecorder {
         &self.missing_tracepoints
     }
 
+    /// Reports whether the functions of kernel workers get their names. Without them the limits of
+    /// a cgroup and the workers of loop devices are not recognised.
+    pub fn names_functions(&self) -> bool {
+        surroundings::can_read_symbols()
+    }
+
     /// Returns the number of tracepoints that are recorded.
     pub fn tracepoint_count(&self) -> usize {
         self.programs.len()
@@ -196,37 +217,56 @@ impl KernelEventRecorder {
         let Some(reader) = lock(&self.idle_reader).take() else {
             return Err(io::Error::other("the ring has no reader").into());
         };
-        let reader = RingReader::start(reader, &self.losses)?;
-        let mut links = Vec::with_capacity(self.programs.len());
-        for one in &self.programs {
-            let link = one.program.attach_to_tracepoint(one.kind.tracepoint())?;
-            links.push(link);
+        let earlier_miss_count = self.count_misses();
+        let reader = match RingReader::start(reader, &self.losses) {
+            Ok(reader) => reader,
+            Err((reader, error)) => {
+                *lock(&self.idle_reader) = Some(reader);
+                return Err(error.into());
+            }
+        };
+        let attached: io::Result<Vec<OwnedFd>> = self
+            .programs
+            .iter()
+            .map(|one| one.program.attach_to_tracepoint(one.kind.tracepoint()))
+            .collect();
+        match attached {
+            Ok(links) => {
+                *current = Some(CurrentRecording {
+                    links,
+                    reader,
+                    earlier_miss_count,
+                });
+                Ok(())
+            }
+            Err(error) => {
+                *lock(&self.idle_reader) = Some(reader.finish().1);
+                Err(error.into())
+            }
         }
-        *current = Some(CurrentRecording { links, reader });
-        Ok(())
+    }
+
+    /// Returns how often an event in an interrupt of the same program was missed since the programs
+    /// were loaded.
+    fn count_misses(&self) -> u64 {
+        let programs = self.programs.iter();
+        programs
+            .filter_map(|one| one.program.recursion_misses().ok())
+            .sum()
     }
 
     /// Detaches the programs and returns what they recorded, with the names of tasks, devices and
     /// functions; `None` if nothing is being recorded.
-    ///
-    /// # Errors
-    ///
-    /// The names of the kernel's functions cannot be read.
-    pub fn end_recording(&self) -> Result<Option<KernelRecording>, KernelEventsError> {
-        let Some(current) = lock(&self.current).take() else {
-            return Ok(None);
-        };
-        let (recorded, reader) = current.finish();
+    pub fn end_recording(&self) -> Option<KernelRecording> {
+        let current = lock(&self.current).take()?;
+        let earlier_miss_count = current.earlier_miss_count;
+        let (mut recorded, reader) = current.finish();
         *lock(&self.idle_reader) = Some(reader);
+        // An event in an interrupt of the same program is lost at a time that nobody notes.
+        recorded.add_untimed_loss(self.count_misses().saturating_sub(earlier_miss_count));
         let mut recording = RecordDecoder::new(self.flag_bits).decode(&recorded);
-        // An event in an interrupt of the same program is lost without a record.
-        let misses = self
-            .programs
-            .iter()
-            .map(|one| one.program.recursion_misses());
-        recording.lost_event_count += misses.flatten().sum::<u64>();
-        surroundings::describe(&mut recording)?;
-        Ok(Some(recording))
+        surroundings::describe(&mut recording);
+        Some(recording)
     }
 }
 
@@ -241,6 +281,16 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Inode number of the first namespace of tasks, whose numbers are the kernel's own
+/// (`PROC_PID_INIT_INO` in the kernel's include/linux/proc_ns.h).
+const FIRST_NAMESPACE: u64 = 0xEFFF_FFFC;
+
+/// Reports whether tasks have the same numbers in this process's namespace as in the kernel.
+/// A kernel without namespaces has no file for them.
+fn has_kernel_task_numbers(namespace: &Path) -> bool {
+    std::fs::metadata(namespace).map_or(true, |file| file.ino() == FIRST_NAMESPACE)
 }
 
 fn describe_ring_error(error: io::Error) -> KernelEventsError {

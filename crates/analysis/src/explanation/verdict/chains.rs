@@ -26,7 +26,8 @@ pub fn write_chain_verdict(
 ) -> Vec<String> {
     let mut sentences = Vec::new();
     if let Some(main) = breakdowns.first() {
-        sentences.push(describe_main(account, main));
+        let worked = Nanoseconds(repetition.sum_over_workers(|worker| worker.elapsed_time.0));
+        sentences.push(describe_main(account.elapsed.max(worked), main));
         sentences.extend(describe_remedy(main));
     }
     sentences.extend(describe_requests(account, repetition));
@@ -35,8 +36,9 @@ pub fn write_chain_verdict(
     sentences
 }
 
-fn describe_main(account: &TimeAccount, main: &OperationBreakdown) -> String {
-    let share = main.total.0 as f64 / account.elapsed.0.max(1) as f64;
+/// Describes the operations and their share of the time of all workers.
+fn describe_main(worked: Nanoseconds, main: &OperationBreakdown) -> String {
+    let share = main.total.0 as f64 / worked.0.max(1) as f64;
     let parts = main
         .parts
         .iter()
@@ -116,7 +118,7 @@ const CAUSES: [Cause; 8] = [
         selects: |part| part.purpose == Purpose::EarlierCommit,
         describe: |each| {
             format!(
-                "Each waits {} until the journal has committed an earlier transaction, which holds other programs' data; a file system of its own would avoid that.",
+                "Each waits {} until the journal has committed an earlier transaction, which holds data of other calls or programs; fewer syncs at a time, or a file system of its own, would avoid that.",
                 format_nanoseconds(each)
             )
         },
@@ -125,7 +127,7 @@ const CAUSES: [Cause; 8] = [
         selects: |part| part.stage == Stage::TagWait,
         describe: |each| {
             format!(
-                "Each waits {} for a free request of the block layer; raise queue/nr_requests of the disk.",
+                "Each waits {} for a free request of the block layer; raise queue/nr_requests of the disk, unless its write-back limit (queue/wbt_lat_usec) or the cgroup's io.cost or io.latency holds requests back.",
                 format_nanoseconds(each)
             )
         },
@@ -172,7 +174,7 @@ const CAUSES: [Cause; 8] = [
         selects: |part| part.stage == Stage::CpuWait,
         describe: |each| {
             format!(
-                "For {} of each a task was ready and had no processor; other work on this machine slows the program down.",
+                "For {} of each a task was ready and had no processor: other tasks, the program's own among them, had it, or it woke from idling first.",
                 format_nanoseconds(each)
             )
         },
@@ -200,4 +202,37 @@ fn describe_unattributed(account: &TimeAccount) -> Option<String> {
             format_percent(share)
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::explanation::ValueQuantiles;
+    use crate::explanation::chains::OperationTimeline;
+
+    /// Eight calls of 30 ns each.
+    fn breakdown() -> OperationBreakdown {
+        let timeline = OperationTimeline {
+            duration: Nanoseconds(30),
+            links: Vec::new(),
+        };
+        OperationBreakdown {
+            operation: "fsync",
+            operation_count: 8,
+            incomplete_count: 0,
+            total: Nanoseconds(240),
+            duration_ns: ValueQuantiles::from_values(&[30; 8]).expect("values"),
+            parts: Vec::new(),
+            typical: timeline.clone(),
+            slowest: timeline,
+        }
+    }
+
+    #[test]
+    fn the_share_of_calls_is_of_the_time_of_all_workers() {
+        let of_workers = |worked| describe_main(Nanoseconds(worked), &breakdown());
+        assert!(of_workers(480).contains("50 % of the program's time"));
+        let of_ring = of_workers(100);
+        assert!(!of_ring.contains('%'), "{of_ring}");
+    }
 }

@@ -102,7 +102,10 @@ fn list_rows(of: &OperationBreakdown) -> Vec<PartRow> {
     if !small.is_empty() {
         let rest = small.iter().map(|part| part.total).sum();
         rows.push(sum_row(
-            format!("{} smaller parts", small.len()),
+            match small.len() {
+                1 => "1 smaller part".to_owned(),
+                count => format!("{count} smaller parts"),
+            },
             rest,
             None,
         ));

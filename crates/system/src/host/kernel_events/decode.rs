@@ -158,11 +158,7 @@ impl RecordDecoder {
                 .filter(|file| *file != FileIdentity::default()),
             },
             RecordKind::BioRemap => EventKind::BioRemap { bio, extent },
-            RecordKind::BioSplit => EventKind::BioSplit {
-                bio,
-                extent,
-                new_sector: record.word(bio::NEW_SECTOR),
-            },
+            RecordKind::BioSplit => EventKind::BioSplit { bio, extent },
             RecordKind::BioRequestAllocated => EventKind::BioRequestAllocated { bio, extent },
             RecordKind::BioBackMerge | RecordKind::BioFrontMerge => {
                 EventKind::BioMerge { bio, extent }

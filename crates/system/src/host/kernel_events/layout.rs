@@ -1,6 +1,7 @@
 //! Types of the running kernel and its modules, as BTF describes them.
 
 use super::KernelEventsError;
+use super::programs::RING_REQUEST;
 use diskperf_bpf::{Btf, BtfError, Member, Prototype};
 use std::path::Path;
 use std::sync::Arc;
@@ -29,9 +30,12 @@ impl KernelTypes {
         let kernel = Arc::new(Btf::parse(kernel.map_err(KernelEventsError::NoTypes)?)?);
         let mut descriptions = vec![Arc::clone(&kernel)];
         for module in MODULES {
-            // One that is not loaded, or built in, has no file.
-            if let Ok(bytes) = std::fs::read(Path::new(BTF_FOLDER).join(module)) {
-                descriptions.push(Arc::new(Btf::parse_module(bytes, Arc::clone(&kernel))?));
+            // One that is not loaded, or built in, has no file. Of one that describes itself in an
+            // unknown way the tracepoints are missing, which the recorder tells.
+            if let Ok(bytes) = std::fs::read(Path::new(BTF_FOLDER).join(module))
+                && let Ok(description) = Btf::parse_module(bytes, Arc::clone(&kernel))
+            {
+                descriptions.push(Arc::new(description));
             }
         }
         Ok(Self { descriptions })
@@ -78,6 +82,13 @@ impl Tracepoint<'_> {
             let mut found = others.iter().filter_map(|name| find(name).ok());
             found.next().ok_or(error)
         })
+    }
+
+    /// Finds the request of io_uring. Some kernels leave its type open, behind a context whose type
+    /// is open too.
+    pub(super) fn find_ring_request(&self) -> Result<usize, BtfError> {
+        self.find_argument(&[RING_REQUEST])
+            .or_else(|_| self.prototype.find_last_argument(self.btf, "void *"))
     }
 
     /// Finds the second argument of a type in C.

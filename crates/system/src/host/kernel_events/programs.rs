@@ -29,7 +29,7 @@ const BIO: &str = "struct bio *";
 const REQUEST: &str = "struct request *";
 const TASK: &str = "struct task_struct *";
 const WORK: &str = "struct work_struct *";
-const RING_REQUEST: &str = "struct io_kiocb *";
+pub(super) const RING_REQUEST: &str = "struct io_kiocb *";
 const UNSIGNED: [&str; 2] = ["unsigned int", "u32"];
 const LONG: [&str; 2] = ["long int", "long"];
 
@@ -90,12 +90,8 @@ impl Probe<'_> {
                 self.read_bio_file()?;
                 Ok(7)
             }
-            Kind::BioSplit => {
-                self.read_bio(filters)?;
-                self.store_argument(bio::NEW_SECTOR, &UNSIGNED)?;
-                Ok(6)
-            }
             Kind::BioRemap
+            | Kind::BioSplit
             | Kind::BioRequestAllocated
             | Kind::BioBackMerge
             | Kind::BioFrontMerge => {
@@ -135,6 +131,8 @@ impl Probe<'_> {
                 Ok(2)
             }
             Kind::RingSubmit => {
+                // A thread of the ring that submits for the program is a thread of its process.
+                self.filter_process(filters.process);
                 self.load_argument(R7, &[RING_REQUEST])?;
                 self.store(0, R7);
                 let members = [("cqe.user_data", Word(1)), ("opcode", Word(2))];
@@ -142,7 +140,9 @@ impl Probe<'_> {
                 Ok(3)
             }
             Kind::RingQueueAsync | Kind::RingComplete => {
-                self.store_argument(0, &[RING_REQUEST, "void *"])?;
+                let index = self.tracepoint.find_ring_request()?;
+                self.load_argument_at(R7, index);
+                self.store(0, R7);
                 Ok(1)
             }
             Kind::CallEnter => {
@@ -274,9 +274,13 @@ impl Probe<'_> {
     /// Stores the request that the task in R7 runs as a worker thread of io_uring; 1 for an idle
     /// worker thread, and 0 for other tasks.
     fn read_ring_request(&mut self, word: usize) -> Result<(), BtfError> {
-        let none = self.code.new_label();
-        let work = self.types.find_member("io_kiocb", "work")?;
         self.store_constant(word, 0);
+        let work = match self.types.find_member("io_kiocb", "work") {
+            // A kernel that was built without io_uring has no such tasks.
+            Err(BtfError::NoType(_)) => return Ok(()),
+            work => work?,
+        };
+        let none = self.code.new_label();
         self.follow(R8, R7, ("task_struct", "flags"))?;
         self.code.and(R8, IO_WORKER);
         self.code.jump_if_equal(R8, 0, none);

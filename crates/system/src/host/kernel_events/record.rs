@@ -81,8 +81,6 @@ pub(super) mod bio {
     pub(in super::super) const BYTES: usize = 2;
     pub(in super::super) const FLAGS: usize = 3;
     pub(in super::super) const DEVICE: usize = 4;
-    /// First sector of the rest, of a bio that is split.
-    pub(in super::super) const NEW_SECTOR: usize = 5;
     /// Device and inode of the data's file, of a bio that arrives; 0 where unknown.
     pub(in super::super) const FILE_DEVICE: usize = 5;
     pub(in super::super) const FILE_INODE: usize = 6;

@@ -1,10 +1,11 @@
 //! Names of what recorded events speak of: tasks, devices and kernel functions.
 
-use super::KernelEventsError;
 use crate::host::device::{BlockDevice, DeviceNumber};
 use diskperf_chains::event::{DeviceDescription, EventKind, FileIdentity, KernelRecording};
 use diskperf_chains::identity::{FileInode, FunctionAddress, KernelDevice, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::MetadataExt;
 
 const SYMBOLS_FILE: &str = "/proc/kallsyms";
@@ -46,7 +47,8 @@ pub(super) fn list_device_numbers(disks: &[BlockDevice]) -> Vec<u32> {
 }
 
 /// Adds the names of the tasks, devices and functions that occur in a recording.
-pub(super) fn describe(recording: &mut KernelRecording) -> Result<(), KernelEventsError> {
+/// Functions have none where the kernel hides its symbols.
+pub(super) fn describe(recording: &mut KernelRecording) {
     let mut threads = BTreeSet::new();
     let mut functions = BTreeSet::new();
     let mut devices = BTreeSet::new();
@@ -85,12 +87,11 @@ pub(super) fn describe(recording: &mut KernelRecording) -> Result<(), KernelEven
             Some((thread, name))
         })
         .collect();
-    recording.functions = read_function_names(&functions)?;
+    recording.functions = read_function_names(&functions);
     recording.devices = devices
         .into_iter()
         .filter_map(|device| Some((device, describe_device(device)?)))
         .collect();
-    Ok(())
 }
 
 /// Returns the name of a task; `None` for one that has ended.
@@ -105,20 +106,33 @@ fn read_task_name(thread: ThreadId) -> Option<String> {
     Some(shown.to_owned())
 }
 
-fn read_function_names(
-    functions: &BTreeSet<FunctionAddress>,
-) -> Result<BTreeMap<FunctionAddress, String>, KernelEventsError> {
+/// Reports whether this process can read the addresses of the kernel's functions.
+pub(super) fn can_read_symbols() -> bool {
+    File::open(SYMBOLS_FILE).is_ok_and(|symbols| has_addresses(BufReader::new(symbols)))
+}
+
+/// Reports whether symbols have addresses. Those that are hidden are all zero.
+fn has_addresses(symbols: impl BufRead) -> bool {
+    let mut lines = symbols.lines().map_while(Result::ok);
+    lines.any(|line| {
+        let address = line.split_ascii_whitespace().next();
+        address.is_some_and(|address| address.bytes().any(|digit| digit != b'0'))
+    })
+}
+
+fn read_function_names(functions: &BTreeSet<FunctionAddress>) -> BTreeMap<FunctionAddress, String> {
     if functions.is_empty() {
-        return Ok(BTreeMap::new());
+        return BTreeMap::new();
     }
-    let symbols = std::fs::read_to_string(SYMBOLS_FILE)?;
+    // The recorder has told that symbols are hidden.
+    let symbols = std::fs::read_to_string(SYMBOLS_FILE).unwrap_or_default();
     let named = symbols.lines().filter_map(|line| {
         let mut words = line.split_ascii_whitespace();
         let address = FunctionAddress(u64::from_str_radix(words.next()?, 16).ok()?);
         let name = functions.contains(&address).then(|| words.nth(1))??;
         Some((address, name.to_owned()))
     });
-    Ok(named.collect())
+    named.collect()
 }
 
 /// Describes a device from sysfs; `None` for one that is gone.
@@ -143,4 +157,18 @@ fn describe_device(device: KernelDevice) -> Option<DeviceDescription> {
             inode: FileInode(file.ino()),
         }),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hidden_symbols_have_no_addresses() {
+        let hidden = "0000000000000000 A fixed_percpu_data\n0000000000000000 T _stext\n";
+        assert!(!has_addresses(hidden.as_bytes()));
+        assert!(!has_addresses(&b""[..]));
+        let shown = format!("{hidden}ffffffff81000040 T loop_workfn\n");
+        assert!(has_addresses(shown.as_bytes()));
+    }
 }

@@ -38,7 +38,7 @@ fn the_calls_of_a_thread_are_recorded_with_chains_that_sum_to_them() {
     let mut file = std::fs::File::create(&path).expect("a file in the temporary folder");
     file.write_all(&[1; 4096]).expect("the file takes a page");
     file.sync_all().expect("the file is synced");
-    let recording = recorder.end_recording().expect("the events are read");
+    let recording = recorder.end_recording();
     std::fs::remove_file(&path).expect("the file is removed");
     let recording = recording.expect("a recording was begun");
     let own = ThreadId(crate::host::current_thread());
@@ -59,7 +59,7 @@ fn the_calls_of_a_thread_are_recorded_with_chains_that_sum_to_them() {
         assert_eq!(chain.duration(), call.end.since(call.start));
     }
     assert_eq!(recording.lost_event_count, 0);
-    assert!(recorder.end_recording().expect("nothing to read").is_none());
+    assert!(recorder.end_recording().is_none());
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn a_second_recording_has_no_events_of_the_first() {
     let record = || {
         recorder.begin_recording().expect("programs attach");
         std::thread::sleep(Duration::from_millis(5));
-        let recording = recorder.end_recording().expect("the events are read");
+        let recording = recorder.end_recording();
         recording.expect("a recording was begun").events
     };
     let (first, second) = (record(), record());
@@ -85,6 +85,31 @@ fn a_second_recording_has_no_events_of_the_first() {
         last.is_some_and(|last| last <= start),
         "{last:?} is behind {start:?}"
     );
+}
+
+#[test]
+fn a_recording_is_possible_after_a_program_was_refused() {
+    if !needs_root("a_recording_is_possible_after_a_program_was_refused") {
+        return;
+    }
+    let mut recorder = KernelEventRecorder::load_programs(&[]).expect("root loads programs");
+    // Its program reads arguments that the end of a timer does not have.
+    let right = std::mem::replace(&mut recorder.programs[0].kind, RecordKind::TimerExit);
+    assert_eq!(right, RecordKind::Switch);
+    recorder
+        .begin_recording()
+        .expect_err("the kernel refuses the program");
+    recorder.programs[0].kind = right;
+    recorder.begin_recording().expect("programs attach");
+    std::thread::sleep(Duration::from_millis(5));
+    let recording = recorder.end_recording();
+    assert!(!recording.expect("a recording was begun").events.is_empty());
+}
+
+#[test]
+fn another_namespace_of_tasks_is_told_from_the_first() {
+    assert!(!has_kernel_task_numbers(Path::new("/proc/self/ns/mnt")));
+    assert!(has_kernel_task_numbers(Path::new("/no/such/file")));
 }
 
 /// Program ids that [`programs_end_with_their_owner_however_it_ends`] reads from this test, which
