@@ -9,8 +9,8 @@ use diskperf_device::volume::charge::ChargeRules;
 use diskperf_models::LaboratoryError;
 use diskperf_models::job_file::parse_text;
 use diskperf_models::volume::{
-    LOADED_BYTES_MAX, LoadBuilder, LoadedRequest, VolumeLoad, VolumeSearch, VolumeType,
-    list_volume_types, read_job_file, report_volumes,
+    LoadedRequest, TraceLoadBuilder, VolumeLoad, VolumeSearch, VolumeType, list_volume_types,
+    read_job_file, report_volumes,
 };
 use diskperf_timeline::Setting;
 use std::path::Path;
@@ -72,7 +72,7 @@ fn is_trace(name: &str) -> bool {
     !matches!(ending, Some("fio" | "job" | "ini"))
 }
 
-/// Reads the requests of a trace, in parts of a second or longer.
+/// Reads the requests of a trace that are issued within the duration, in parts of a second or longer.
 fn read_trace(
     request: &VolumeRequest<'_>,
     rules: &[ChargeRules],
@@ -88,37 +88,33 @@ fn read_trace(
         files: list_files(&[request.load.into()])?,
         ..TraceRequest::default()
     };
-    let part_ns = VolumeLoad::trace_part_ns(request.total_ns);
-    let mut builder = LoadBuilder::new(request.load, rules);
-    let mut part_end_ns = part_ns;
+    let mut builder = TraceLoadBuilder::new(request.load, rules, request.total_ns);
     let mut opened = OpenTrace::open(&asked, &ReadProgress::default(), stop)?;
-    let mut add = |record: &TraceRecord| {
-        while record.issued_ns >= part_end_ns {
-            builder.end_part_of_trace(part_ns);
-            part_end_ns += part_ns;
-        }
-        let is_write = match record.operation {
-            TracedOperation::Read => false,
-            TracedOperation::Write | TracedOperation::WriteZeroes => true,
-            TracedOperation::Flush | TracedOperation::Discard => return,
-        };
-        builder.add_traced(LoadedRequest {
-            start_byte: record.offset_bytes,
-            bytes: record.length_bytes,
-            is_write,
-        });
-    };
     opened.for_each_request(stop, |record, _| {
-        if record.length_bytes > LOADED_BYTES_MAX {
-            return Err(LaboratoryError::Request(format!(
-                "{}: a request of {} bytes; volumes are calculated for requests of up to 1 GiB",
-                request.load, record.length_bytes
-            )));
-        }
-        add(record);
-        Ok(())
+        builder.advance(record.issued_ns);
+        let Some(loaded) = loaded_request(record) else {
+            return Ok(());
+        };
+        builder
+            .add_request(loaded)
+            .map_err(|why| LaboratoryError::Request(format!("{}: {why}", request.load)))
     })?;
     opened.check_requests(&asked)?;
-    builder.end_part_of_trace(part_ns);
-    Ok(builder.finish())
+    builder
+        .finish()
+        .map_err(|why| LaboratoryError::Request(format!("{}: {why}", request.load)))
+}
+
+/// Returns the request as a volume charges it; `None` for flushes and discards, which are free.
+fn loaded_request(record: &TraceRecord) -> Option<LoadedRequest> {
+    let is_write = match record.operation {
+        TracedOperation::Read => false,
+        TracedOperation::Write | TracedOperation::WriteZeroes => true,
+        TracedOperation::Flush | TracedOperation::Discard => return None,
+    };
+    Some(LoadedRequest {
+        start_byte: record.offset_bytes,
+        bytes: record.length_bytes,
+        is_write,
+    })
 }

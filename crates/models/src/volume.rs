@@ -5,12 +5,14 @@ mod job;
 mod load;
 mod response;
 mod search;
+mod trace;
 mod types;
 mod week;
 
 pub use job::read_job_file;
-pub use load::{LOADED_BYTES_MAX, LoadBuilder, LoadedRequest, VolumeLoad};
+pub use load::{LoadedRequest, VolumeLoad};
 pub use search::{VolumeSearch, report_volumes};
+pub use trace::TraceLoadBuilder;
 pub use types::{VolumeType, list_volume_types};
 
 #[cfg(test)]

@@ -33,6 +33,14 @@ impl BucketSize {
     }
 }
 
+/// Returns a number of picotokens as a level. What no level can hold becomes the largest.
+fn to_level(picotokens: u128) -> i128 {
+    i128::try_from(picotokens).unwrap_or(i128::MAX)
+}
+
+/// Level of a debt that was too large to count, and is never paid off.
+const ENDLESS_DEBT: i128 = i128::MIN;
+
 /// Token bucket with its level. A request passes when the level covers its cost or the bucket is
 /// full, and may leave a debt that later requests wait for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +60,7 @@ impl TokenBucket {
         assert!(size.rate_milli > 0, "a bucket without refill");
         Self {
             size,
-            level: level.min(size.capacity) as i128,
+            level: to_level(level.min(size.capacity)),
             refilled_at_ns: 0,
         }
     }
@@ -66,7 +74,7 @@ impl TokenBucket {
     pub fn level_at(&self, now_ns: u64) -> i128 {
         let mut later = self.clone();
         later.refill_until(now_ns);
-        later.level.min(self.size.capacity as i128)
+        later.level.min(to_level(self.size.capacity))
     }
 
     /// Adds the tokens that arrive until `now_ns`. The bucket holds the tokens of a nanosecond above
@@ -76,28 +84,40 @@ impl TokenBucket {
         if until <= self.refilled_at_ns {
             return;
         }
-        let added = self.size.refill(until - self.refilled_at_ns) as i128;
-        let most = (self.size.capacity + self.size.refill(1)) as i128;
-        self.level = (self.level + added).min(most);
+        let added = to_level(self.size.refill(until - self.refilled_at_ns));
+        let most = to_level(self.size.capacity.saturating_add(self.size.refill(1)));
+        if self.level != ENDLESS_DEBT {
+            self.level = self.level.saturating_add(added).min(most);
+        }
         self.refilled_at_ns = until;
     }
 
-    /// Returns the earliest time from `now_ns` on at which a request of this cost passes.
+    /// Returns the earliest time from `now_ns` on at which a request of this cost passes; `u64::MAX`
+    /// if that is later than time can be counted.
     pub fn ready_at(&self, now_ns: u64, cost: u128) -> u64 {
         let mut later = self.clone();
         later.refill_until(now_ns);
-        let missing = cost.min(self.size.capacity) as i128 - later.level;
+        let needed = to_level(cost.min(self.size.capacity));
+        let missing = needed.saturating_sub(later.level);
         if missing <= 0 {
             return now_ns;
         }
+        if missing == i128::MAX {
+            return u64::MAX;
+        }
         let window_tokens = self.size.refill(self.size.window_ns);
-        let windows = (missing as u128).div_ceil(window_tokens) as u64;
-        later.refilled_at_ns + windows * self.size.window_ns
+        let windows = (missing as u128).div_ceil(window_tokens);
+        let wait_ns = windows.saturating_mul(u128::from(self.size.window_ns));
+        let ready_ns = wait_ns.saturating_add(u128::from(later.refilled_at_ns));
+        u64::try_from(ready_ns).unwrap_or(u64::MAX)
     }
 
     /// Takes the cost of a request that passes at `now_ns`.
     pub fn take(&mut self, now_ns: u64, cost: u128) {
         self.refill_until(now_ns);
-        self.level -= cost as i128;
+        self.level = match i128::try_from(cost) {
+            Ok(cost) => self.level.saturating_sub(cost),
+            Err(_) => ENDLESS_DEBT,
+        };
     }
 }

@@ -40,6 +40,18 @@ impl ChargeTotal {
         total.bytes += charge.bytes;
         self.requests += 1;
     }
+
+    /// Adds the charges of other requests.
+    pub fn add_total(&mut self, other: &Self) {
+        for (total, added) in [
+            (&mut self.reads, other.reads),
+            (&mut self.writes, other.writes),
+        ] {
+            total.operations += added.operations;
+            total.bytes += added.bytes;
+        }
+        self.requests += other.requests;
+    }
 }
 
 /// Arrival of the requests of a load.
@@ -213,6 +225,12 @@ impl FluidVolume {
         self.backlog_requests
     }
 
+    /// Returns the time for which the oldest waiting request has waited, in nanoseconds.
+    pub fn oldest_wait_ns(&self) -> u64 {
+        let oldest = self.backlog.front();
+        oldest.map_or(0, |segment| self.now_ns.saturating_sub(segment.oldest_ns))
+    }
+
     /// Returns the credits of a limit in picotokens; `None` if the limit has none.
     pub fn credits(&self, kind: VolumeLimit) -> Option<u128> {
         self.find_credits(kind).map(|limit| limit.level)
@@ -298,7 +316,7 @@ impl FluidVolume {
     fn flows(&self, rate: u128, costs: &[u128]) -> Vec<Flow> {
         let flow = |(limit, cost): (&FluidLimit, &u128)| {
             let refill_per_ms = u128::from(limit.rate_milli) * NS_PER_MS;
-            let drain = rate * cost / (NANOREQUESTS * NS_PER_S / NS_PER_MS);
+            let drain = rate.saturating_mul(*cost) / (NANOREQUESTS * NS_PER_S / NS_PER_MS);
             // A bucket that determines the rate stays empty, whatever the rounding left.
             let is_at_refill =
                 *cost > 0 && limit.level == 0 && rate == rate_at_refill(limit, *cost);
@@ -346,9 +364,11 @@ impl FluidVolume {
     fn advance_levels(&mut self, flows: &[Flow], end_ns: u64) {
         let duration = u128::from(end_ns - self.now_ns);
         for (limit, flow) in self.limits.iter_mut().zip(flows) {
-            let added = flow.refill_per_ms * duration / NS_PER_MS;
-            let taken = flow.drain_per_ms * duration / NS_PER_MS;
-            limit.level = (limit.level + added)
+            let added = flow.refill_per_ms.saturating_mul(duration) / NS_PER_MS;
+            let taken = flow.drain_per_ms.saturating_mul(duration) / NS_PER_MS;
+            limit.level = limit
+                .level
+                .saturating_add(added)
                 .saturating_sub(taken)
                 .min(limit.capacity);
         }
@@ -416,7 +436,7 @@ fn mean_cost(limit: &FluidLimit, load: &FluidLoad) -> u128 {
     let charges = &load.charges;
     let reads = limit.bucket.cost(charges.reads, false);
     let writes = limit.bucket.cost(charges.writes, true);
-    (reads + writes) / u128::from(charges.requests.max(1))
+    reads.saturating_add(writes) / u128::from(charges.requests.max(1))
 }
 
 /// Returns the rate at which requests of a cost use up the refill, in nanorequests per second.

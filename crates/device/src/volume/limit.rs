@@ -74,7 +74,7 @@ pub struct LimitBucket {
 
 impl LimitBucket {
     /// Returns the cost of a request in picotokens. A read of a limit that serves reads at half the
-    /// rate of writes costs twice as much as a write.
+    /// rate of writes costs twice as much as a write. What cannot be counted costs the maximum.
     pub fn cost(&self, charge: Charge, is_write: bool) -> u128 {
         let tokens = match self.kind.is_of_bytes() {
             true => charge.bytes,
@@ -84,7 +84,8 @@ impl LimitBucket {
             true => self.base.write_milli,
             false => self.base.read_milli,
         };
-        u128::from(tokens) * (PICOTOKENS * u128::from(self.base.faster()) / u128::from(own))
+        let of_token = PICOTOKENS * u128::from(self.base.faster()) / u128::from(own);
+        u128::from(tokens).saturating_mul(of_token)
     }
 }
 

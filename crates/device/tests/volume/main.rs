@@ -4,6 +4,7 @@
 mod charges;
 mod diurnal;
 mod expectations;
+mod extremes;
 mod fluid;
 mod simulated;
 mod week;

@@ -1,7 +1,9 @@
 //! Load of a fio job file: its jobs with their rates or depths, one part for each set of jobs that
 //! run at the same time.
 
-use super::load::{LOADED_BYTES_MAX, LoadBuilder, LoadedRequest, PartArrivals, VolumeLoad};
+use super::load::{
+    DATA_BYTES_MAX, LOADED_BYTES_MAX, LoadBuilder, LoadedRequest, PartArrivals, VolumeLoad,
+};
 use crate::error::LaboratoryError;
 use diskperf_device::volume::charge::ChargeRules;
 use diskperf_device::volume::fluid::NANOREQUESTS;
@@ -17,8 +19,6 @@ const WARM_UP_REQUESTS: u64 = 1024;
 const SAMPLE_CLONES_MAX: u32 = 256;
 /// Size of the files of one clone at most, in bytes: a pebibyte.
 const AREA_BYTES_MAX: u64 = 1 << 50;
-/// Size of the data of all jobs at most, in bytes: above all volumes.
-const DATA_BYTES_MAX: u64 = 1 << 60;
 /// Size of a job's files, if the job file does not say it, in bytes.
 const DEFAULT_AREA_BYTES: u64 = 1 << 30;
 
@@ -100,10 +100,13 @@ fn arrivals(jobs: &[JobDefinition]) -> PartArrivals {
     match rate {
         Some(rate) => PartArrivals::Open((rate * NANOREQUESTS as f64) as u128),
         None => {
-            let depth = jobs
-                .iter()
-                .map(|job| job.engine.effective_depth().max(1) * clones(job));
-            PartArrivals::Closed(depth.sum())
+            let depth = jobs.iter().map(|job| {
+                job.engine
+                    .effective_depth()
+                    .max(1)
+                    .saturating_mul(clones(job))
+            });
+            PartArrivals::Closed(depth.fold(0, u32::saturating_add))
         }
     }
 }
@@ -161,11 +164,11 @@ fn check_job(job: &JobDefinition, has_rate: bool) -> Result<(), Errors> {
     let refuse = |key: &str, title: &str, label: &str, help: &str| {
         Err(Errors::from(job.option_error(key, title, label, help)))
     };
-    if !job.durations.is_time_based {
+    if !job.durations.is_time_based || job.durations.runtime_us == 0 {
         return refuse(
             "runtime",
             "the job has no end in time",
-            "it ends with its size",
+            "it ends with its size, or never",
             "give `time_based` and `runtime`, such as 8h",
         );
     }

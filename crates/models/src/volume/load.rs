@@ -7,9 +7,9 @@ use diskperf_device::volume::fluid::{ChargeTotal, FluidArrivals, NANOREQUESTS};
 const NS_PER_S: u64 = 1_000_000_000;
 const GIB: u64 = 1 << 30;
 /// Longest request of a load, in bytes.
-pub const LOADED_BYTES_MAX: u64 = GIB;
-/// Number of parts that a trace is divided into at most, all repetitions together.
-const TRACE_PARTS_MAX: u64 = 1 << 17;
+pub(super) const LOADED_BYTES_MAX: u64 = GIB;
+/// Size of the data of a load at most, in bytes: above all volumes.
+pub(super) const DATA_BYTES_MAX: u64 = 1 << 60;
 
 /// Load that repeats: parts of constant rate.
 #[derive(Clone, Debug)]
@@ -77,7 +77,7 @@ impl From<LoadedRequest> for ChargedRequest {
 
 /// Charges a load's requests by all rules at once, part by part.
 #[derive(Debug)]
-pub struct LoadBuilder {
+pub(super) struct LoadBuilder {
     meters: Vec<Meter>,
     load: VolumeLoad,
     open_part: Option<LoadPart>,
@@ -85,7 +85,7 @@ pub struct LoadBuilder {
 
 impl LoadBuilder {
     /// Creates a builder of a load for volumes with these rules.
-    pub fn new(name: &str, rules: &[ChargeRules]) -> Self {
+    pub(super) fn new(name: &str, rules: &[ChargeRules]) -> Self {
         let mut distinct: Vec<ChargeRules> = Vec::new();
         for rule in rules {
             if !distinct.contains(rule) {
@@ -143,12 +143,6 @@ impl LoadBuilder {
         part.requests += 1;
     }
 
-    /// Adds a request of a trace, whose data are up to its end.
-    pub fn add_traced(&mut self, request: LoadedRequest) {
-        self.extend_data(request.start_byte + request.bytes);
-        self.add_request(request);
-    }
-
     /// Ends the current part.
     pub(super) fn end_part(&mut self, arrivals: PartArrivals, duration_ns: u64) {
         let rule_count = self.load.rules.len();
@@ -165,29 +159,47 @@ impl LoadBuilder {
         self.load.parts.push(part);
     }
 
-    /// Ends a part of a trace, whose requests arrived during it.
-    pub fn end_part_of_trace(&mut self, duration_ns: u64) {
+    /// Ends the current part, whose requests arrived during it.
+    pub(super) fn end_part_of_trace(&mut self, duration_ns: u64) {
         let requests = self.open_part.as_ref().map_or(0, |part| part.requests);
-        let rate = u128::from(requests) * NANOREQUESTS * u128::from(NS_PER_S);
-        self.end_part(
-            PartArrivals::Open(rate / u128::from(duration_ns.max(1))),
-            duration_ns,
-        );
+        self.end_part(open_arrivals(requests, duration_ns), duration_ns);
+    }
+
+    /// Ends the last part of a trace, whose requests arrived during less than `part_ns`: it is
+    /// lengthened by the part before it.
+    pub(super) fn end_short_part(&mut self, duration_ns: u64, part_ns: u64) {
+        let before = match self.load.parts.last_mut() {
+            None => return self.end_part_of_trace(duration_ns),
+            Some(gap) if gap.requests == 0 => {
+                gap.duration_ns -= part_ns - duration_ns;
+                return self.end_part_of_trace(part_ns);
+            }
+            Some(before) => before,
+        };
+        before.duration_ns += duration_ns;
+        if let Some(part) = self.open_part.take() {
+            before.bytes += part.bytes;
+            before.reads += part.reads;
+            before.requests += part.requests;
+            for (total, added) in before.charges.iter_mut().zip(&part.charges) {
+                total.add_total(added);
+            }
+        }
+        before.arrivals = open_arrivals(before.requests, before.duration_ns);
     }
 
     /// Returns the load, whose last part was ended.
-    pub fn finish(self) -> VolumeLoad {
+    pub(super) fn finish(self) -> VolumeLoad {
         self.load
     }
 }
 
-impl VolumeLoad {
-    /// Returns the length of the parts of a trace, in nanoseconds: a second, or longer where all
-    /// repetitions together would have too many.
-    pub fn trace_part_ns(total_ns: u64) -> u64 {
-        (total_ns / NS_PER_S).div_ceil(TRACE_PARTS_MAX).max(1) * NS_PER_S
-    }
+fn open_arrivals(requests: u64, duration_ns: u64) -> PartArrivals {
+    let rate = u128::from(requests) * NANOREQUESTS * u128::from(NS_PER_S);
+    PartArrivals::Open(rate / u128::from(duration_ns.max(1)))
+}
 
+impl VolumeLoad {
     /// Returns the name of the job file or the trace.
     pub(super) fn name(&self) -> &str {
         &self.name
@@ -195,7 +207,8 @@ impl VolumeLoad {
 
     /// Returns the duration of one repetition in nanoseconds.
     pub(super) fn duration_ns(&self) -> u64 {
-        self.parts.iter().map(|part| part.duration_ns).sum()
+        let durations = self.parts.iter().map(|part| part.duration_ns);
+        durations.fold(0, u64::saturating_add)
     }
 
     /// Returns the charges of a part by these rules.

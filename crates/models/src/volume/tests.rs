@@ -1,5 +1,6 @@
 //! Figures of job files beside the simulation of each request, and what the search finds.
 
+use super::load::PartArrivals;
 use super::search::VolumeSearch;
 use super::week::carry;
 use super::*;
@@ -146,6 +147,134 @@ fn percentiles_and_verdicts_equal_those_of_each_request_simulated() {
     }
 }
 
+/// Load of reads of 4 KiB, issued at these times in nanoseconds, that repeats until `total_ns`.
+fn trace(
+    times: impl IntoIterator<Item = u64>,
+    volume: &VolumeSpecification,
+    total_ns: u64,
+) -> Result<VolumeLoad, String> {
+    let mut builder = TraceLoadBuilder::new("web.csv", &[volume.charge_rules], total_ns);
+    for (number, issued_ns) in times.into_iter().enumerate() {
+        builder.advance(issued_ns);
+        builder.add_request(LoadedRequest {
+            start_byte: number as u64 % 1000 * (1 << 20),
+            bytes: 4096,
+            is_write: false,
+        })?;
+    }
+    builder.finish()
+}
+
+fn evenly(count: u64, duration_ns: u64) -> impl Iterator<Item = u64> {
+    (0..=count).map(move |number| number * duration_ns / count)
+}
+
+#[test]
+fn a_trace_repeats_when_its_last_request_is_issued() {
+    const WEEK: u64 = 7 * 86_400 * SECOND;
+    let gp3 = volume("gp3", &[]);
+    let ms = SECOND / 1000;
+    for (duration_ns, parts) in [
+        (500 * ms, 1),
+        (61 * SECOND, 61),
+        (61 * SECOND + 1, 61),
+        (61 * SECOND + 600 * ms, 62),
+    ] {
+        let load = trace(evenly(6100, duration_ns), &gp3, WEEK).expect("a load");
+        assert_eq!((load.duration_ns(), load.parts.len()), (duration_ns, parts));
+        let figures = load.describe(WEEK);
+        let mean = 6101.0 * 1e9 / duration_ns as f64;
+        assert!((figures.iops_mean.expect("a rate") / mean - 1.0).abs() < 1e-6);
+        assert!(
+            figures.iops_max.expect("a rate") < 1.02 * mean,
+            "{figures:?}"
+        );
+    }
+    // 10,000 requests/s are not 1000 on average of 5 s.
+    let half = trace(evenly(5000, 500 * ms), &gp3, WEEK).expect("a load");
+    assert_eq!(carry(&gp3, &half, WEEK).verdict, VolumeVerdict::Fails);
+    let slow = trace(evenly(1400, 500 * ms), &gp3, WEEK).expect("a load");
+    assert_eq!(carry(&gp3, &slow, WEEK).verdict, VolumeVerdict::Carries);
+    let error = trace([0, 0], &gp3, WEEK).expect_err("no time");
+    assert!(error.contains("at the same time"), "{error}");
+}
+
+/// A burst of 1 s, of 20,000 requests, waits for several seconds behind the pacer.
+#[test]
+fn a_burst_of_a_second_is_not_averaged_in_a_week() {
+    const WEEK: u64 = 7 * 86_400 * SECOND;
+    let gp3 = volume("gp3", &[]);
+    let burst = evenly(20_000, SECOND - 1).chain((1..=20).map(|second| second * SECOND));
+    let load = trace(burst, &gp3, WEEK).expect("a load");
+    let found = carry(&gp3, &load, 21 * SECOND);
+    assert_eq!(found.verdict, VolumeVerdict::FallsBehind);
+    assert!((4.0..6.0).contains(&found.wait_max_s), "{found:?}");
+}
+
+#[test]
+fn a_gap_is_one_part_and_what_is_behind_the_duration_only_has_a_size() {
+    let gp3 = volume("gp3", &[]);
+    let ages = 1_700_000_000 * SECOND;
+    let times = || [0, SECOND / 2, ages, ages + SECOND, u64::MAX];
+    let day = 86_400 * SECOND;
+    let load = trace(times(), &gp3, day).expect("a load");
+    assert_eq!((load.duration_ns(), load.size_gib_min()), (day, 1));
+    let rates: Vec<_> = load.parts.iter().map(|part| part.arrivals).collect();
+    let two = PartArrivals::Open(2 * diskperf_device::volume::fluid::NANOREQUESTS);
+    assert_eq!(rates[0], two);
+    assert!(rates.len() <= 3 && rates[1..].iter().all(|rate| *rate == PartArrivals::Open(0)));
+    let hour = 3600 * SECOND;
+    let load = trace([0, hour + 1, hour + 2], &gp3, day).expect("a load");
+    assert_eq!(load.parts.len(), 3);
+    assert_eq!(
+        (load.duration_ns(), load.parts[2].arrivals),
+        (hour + 2, two)
+    );
+}
+
+#[test]
+fn a_verdict_does_not_depend_on_where_the_cycle_is_cut() {
+    let gp2 = volume("gp2", &[]);
+    let day = [(8 * 3600, 500, 16), (16 * 3600, 100, 16)];
+    let long_day = [(16 * 3600, 500, 16), (8 * 3600, 100, 16)];
+    let light = [(8 * 3600, 450, 16), (16 * 3600, 100, 16)];
+    let halves = [(60, 299, 16), (60, 301, 16)];
+    for (parts, verdict) in [
+        (day, VolumeVerdict::FallsBehind),
+        (long_day, VolumeVerdict::Fails),
+        (light, VolumeVerdict::Carries),
+        (halves, VolumeVerdict::Carries),
+    ] {
+        for parts in [parts, [parts[1], parts[0]]] {
+            let load = load(&job_file(&parts), &gp2).expect("a load");
+            for weeks in [1, 2] {
+                let found = carry(&gp2, &load, weeks * 7 * 86_400 * SECOND);
+                assert_eq!(found.verdict, verdict, "{parts:?}, {weeks} weeks");
+            }
+        }
+    }
+}
+
+/// In a single repetition, a backlog at its end that waits for less than a second is carried.
+#[test]
+fn a_short_wait_at_the_end_of_a_repetition_is_carried() {
+    let gp3 = volume("gp3", &[("pace_slack_ms", "0")]);
+    for (rate, verdict) in [(3200, VolumeVerdict::Carries), (4000, VolumeVerdict::Fails)] {
+        let load = load(&job_file(&[(10, 100, 16), (5, rate, 16)]), &gp3).expect("a load");
+        let found = carry(&gp3, &load, 15 * SECOND);
+        assert!(found.backlog_end > 1.0, "{found:?}");
+        assert_eq!(found.verdict, verdict, "{rate}");
+    }
+}
+
+#[test]
+fn requests_in_flight_of_many_jobs_never_wrap_to_none() {
+    let gp3 = volume("gp3", &[]);
+    let text = "[deep]\nioengine=libaio\ndirect=1\nrw=randread\ntime_based\nruntime=60s\nsize=1m\niodepth=1048576\nnumjobs=4096\n";
+    let load = load(text, &gp3).expect("a load");
+    assert_eq!(load.parts[0].arrivals, PartArrivals::Closed(u32::MAX));
+}
+
 fn search(names: &[&str], text: &str, total_ns: u64) -> Result<Vec<VolumeFigures>, String> {
     let catalogue = Catalogue::embedded();
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
@@ -198,6 +327,7 @@ fn jobs_without_a_constant_rate_are_refused_by_the_option() {
     let base = job_file(&[(60, 100, 4)]);
     for (text, says) in [
         (base.replace("time_based\n", ""), "no end in time"),
+        (base.replace("runtime=60s\n", ""), "no end in time"),
         (
             base.clone() + "[free]\nstonewall\nruntime=5s\n",
             "jobs with a rate beside",

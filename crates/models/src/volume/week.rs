@@ -16,6 +16,10 @@ const WAIT_BEHIND_NS: f64 = 1e9;
 /// Time from which a volume's first rate is taken, in nanoseconds: what volumes save over a second
 /// is gone.
 const START_NS: u64 = 30_000_000_000;
+/// Growth of a backlog that rounding cannot explain, in nanorequests for each second.
+const GROWTH_PER_S_MIN: u128 = 1000;
+/// Repetitions of a load of one part that are calculated at most; they differ in nothing.
+const REPETITIONS_MAX: u64 = 1 << 12;
 const GIB: u64 = 1 << 30;
 
 /// Counts over all phases of a load on a volume.
@@ -28,6 +32,37 @@ struct Week {
     limited_ns: BTreeMap<VolumeLimit, u64>,
     iops_start: Option<f64>,
     iops_end: f64,
+    /// Whether no request waited at some time of the current repetition.
+    has_caught_up: bool,
+}
+
+/// End of a whole repetition.
+struct RepetitionEnd {
+    at_ns: u64,
+    backlog: u128,
+    /// Whether the volume does not catch up with the load.
+    is_behind_for_good: bool,
+}
+
+impl RepetitionEnd {
+    /// Returns the end of the current repetition. A backlog that grows from one repetition to the
+    /// next and never is empty is not caught up with. After the first one, the wait decides.
+    fn new(before: Option<&Self>, fluid: &FluidVolume, has_caught_up: bool) -> Self {
+        let (at_ns, backlog) = (fluid.now_ns(), fluid.backlog());
+        let is_behind_for_good = match before {
+            None => fluid.oldest_wait_ns() as f64 > WAIT_BEHIND_NS,
+            Some(before) => {
+                let duration_s = u128::from((at_ns - before.at_ns).div_ceil(1_000_000_000));
+                let grown = backlog.saturating_sub(before.backlog);
+                !has_caught_up && grown > GROWTH_PER_S_MIN * duration_s
+            }
+        };
+        Self {
+            at_ns,
+            backlog,
+            is_behind_for_good,
+        }
+    }
 }
 
 /// Calculates the figures of a volume under a load that repeats until `total_ns`. The caller fills
@@ -47,11 +82,17 @@ pub(super) fn carry(
         limited_ns: BTreeMap::new(),
         iops_start: None,
         iops_end: 0.0,
+        has_caught_up: false,
     };
-    let mut left_over = None;
+    let mut last_end: Option<RepetitionEnd> = None;
+    // At a constant rate, many repetitions are as one.
+    let joined = match load.parts.len() {
+        1 => (total_ns / load.duration_ns() / REPETITIONS_MAX).max(1),
+        _ => 1,
+    };
     while fluid.now_ns() < total_ns {
         for part in &load.parts {
-            let duration_ns = part.duration_ns.min(total_ns - fluid.now_ns());
+            let duration_ns = (part.duration_ns * joined).min(total_ns - fluid.now_ns());
             let service_ns = service_ns(volume, part);
             let of_part = FluidLoad {
                 arrivals: VolumeLoad::arrivals(part, service_ns),
@@ -61,11 +102,14 @@ pub(super) fn carry(
                 week.add(&phase, part, service_ns)
             });
         }
-        if fluid.now_ns().is_multiple_of(load.duration_ns()) || left_over.is_none() {
-            left_over = Some(fluid.backlog() / NANOREQUESTS);
+        if fluid.now_ns().is_multiple_of(load.duration_ns()) || last_end.is_none() {
+            let end = RepetitionEnd::new(last_end.as_ref(), &fluid, week.has_caught_up);
+            last_end = Some(end);
         }
+        week.has_caught_up = false;
     }
-    week.describe(volume, &fluid, load.is_open(), left_over.unwrap_or(0))
+    let is_behind = last_end.is_some_and(|end| end.is_behind_for_good);
+    week.describe(volume, &fluid, load.is_open(), is_behind)
 }
 
 fn service_ns(volume: &VolumeSpecification, part: &LoadPart) -> u64 {
@@ -82,6 +126,7 @@ impl Week {
             self.iops_start = Some(iops);
         }
         self.iops_end = iops;
+        self.has_caught_up |= phase.backlog_end == 0;
         if let Some(limit) = phase.limit {
             *self.limited_ns.entry(limit.kind).or_default() += phase.duration_ns();
             if limit.credits_ended {
@@ -131,11 +176,11 @@ impl Week {
         volume: &VolumeSpecification,
         fluid: &FluidVolume,
         is_open: bool,
-        left_over: u128,
+        is_behind_for_good: bool,
     ) -> VolumeFigures {
         let iops_start = self.iops_start.unwrap_or(0.0);
         let verdict = match is_open {
-            true if left_over > 0 => VolumeVerdict::Fails,
+            true if is_behind_for_good => VolumeVerdict::Fails,
             true if self.responses.wait_max_ns() > WAIT_BEHIND_NS => VolumeVerdict::FallsBehind,
             true => VolumeVerdict::Carries,
             false if self.iops_end < 0.99 * iops_start => VolumeVerdict::Slows,
