@@ -76,7 +76,8 @@ pub(crate) fn prepare(user: &User) {
     for (name, text) in SMALL_DRIVE {
         fs::write(user.file(name), text).unwrap();
     }
-    let web = "128166400000000000,web,0,Write,8192,4096,1500\n";
+    let web = "128166400000000000,web,0,Write,8192,4096,1500\n\
+        128166400010000000,web,0,Write,12288,4096,1500\n";
     fs::write(user.file("web.csv"), web).unwrap();
     let run = "run read_8192 --on vax780-sc780-eagle --size 64K --quiet";
     user.run(&crate::support::words(run)).expect(0, &[]);

@@ -232,9 +232,13 @@ fn the_file_of_a_killed_server_is_replaced_by_the_next_one() {
     killed.process.finish();
     assert!(file.read_at(&mut [0; 512], 0).is_err(), "no hang");
     drop(file);
-    user.run(&words("clean --dry-run"))
-        .expect(0, &[])
-        .shows(&[&format!("would remove {path}")]);
+    let found = user.run(&words("clean --dry-run")).expect(0, &[]);
+    // The start of any other server removes it, too.
+    assert!(
+        found.stdout.contains(&format!("would remove {path}"))
+            || served_mounts(Path::new(&path)).is_empty(),
+        "{found:?}"
+    );
     let next = Serving::start(&user, line);
     assert_eq!(next.uri, path);
     assert_eq!(read(&open(&path), 0, 512), [0; 512]);
