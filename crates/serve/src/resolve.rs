@@ -37,7 +37,7 @@ pub fn resolve_drive(
     if is_mechanism(&system) {
         let drives = list_complete_drives(&catalogue);
         return Err(ServeError::Request(format!(
-            "`{name}` is the drive of an old controller: it has no interface of its own and cannot be served; the kinds drive, flash and fixed can: {}",
+            "`{name}` is the drive of an old controller: it has no interface of its own and cannot be served; the kinds drive, flash, volume and fixed can: {}",
             format_list(drives.iter().map(String::as_str))
         )));
     }
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn what_is_no_drive_is_refused_by_name() {
         let catalogue = Catalogue::embedded();
-        let kinds = "the kinds drive, flash and fixed can: `fixed`, `nvme-lowlatency`";
+        let kinds = "the kinds drive, flash, volume and fixed can: `fixed`, `gp2`";
         for (name, expected) in [
             ("vax780-sc780-eagle", "is a whole computer"),
             ("eagle", "is the drive of an old controller"),
@@ -143,7 +143,7 @@ mod tests {
             ("SAS-10K", "did you mean `sas-10k`?"),
             ("bare-sas10k", "did you mean `bare-sas-10k`?"),
             ("nvme-tlc:hmb46", "did you mean `nvme-tlc:hmb64`?"),
-            ("zzzz", "there is `fixed`, `nvme-lowlatency`"),
+            ("zzzz", "there is `fixed`, `gp2`"),
             ("./absent.toml", "absent.toml"),
         ] {
             let error = resolve_drive(&catalogue, name, &[]).expect_err(name);
