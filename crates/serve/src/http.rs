@@ -5,16 +5,10 @@
 //! loopback itself.
 
 use crate::ServeError;
-use std::fmt;
+use crate::client_threads::ClientThreads;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
-
-/// Clients that are answered at the same time. Further ones are closed.
-const HTTP_CLIENTS_MAX: usize = 16;
 
 /// Longest request, with its headers.
 const REQUEST_HEAD_BYTES_MAX: usize = 16 * 1024;
@@ -27,9 +21,6 @@ const REQUEST_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Time that a client has for taking a whole answer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
-
-/// Interval at which the listening thread looks for clients, and for the end.
-const INTERVAL: Duration = Duration::from_millis(20);
 
 /// Headers of every answer: no other site is asked for anything, and nothing is kept.
 const HEADERS: &str = "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; frame-ancestors 'none'\r\n\
@@ -54,27 +45,8 @@ type PageOfPath = dyn Fn(&str) -> Option<HttpResponse> + Send + Sync;
 /// Server of pages. Dropping it closes its clients.
 #[derive(Debug)]
 pub struct HttpServer {
-    shared: Arc<HttpState>,
+    _clients: ClientThreads,
     address: SocketAddr,
-    thread: Option<JoinHandle<()>>,
-}
-
-struct HttpState {
-    page: Box<PageOfPath>,
-    is_ending: AtomicBool,
-    clients: Mutex<Vec<HttpClient>>,
-}
-
-struct HttpClient {
-    stream: TcpStream,
-    thread: JoinHandle<()>,
-}
-
-impl fmt::Debug for HttpState {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = formatter.debug_struct("HttpState");
-        shown.field("is_ending", &self.is_ending).finish()
-    }
 }
 
 impl HttpServer {
@@ -90,36 +62,19 @@ impl HttpServer {
     ) -> Result<Self, ServeError> {
         let listener = listen_on_loopback("--http", at, "the page has no password")?;
         let address = listener.local_addr().unwrap_or(at);
-        let shared = Arc::new(HttpState {
-            page: Box::new(page),
-            is_ending: AtomicBool::new(false),
-            clients: Mutex::default(),
-        });
-        let of_thread = Arc::clone(&shared);
-        let thread = thread::Builder::new()
-            .name("http".to_owned())
-            .spawn(move || of_thread.listen(&listener))
-            .map_err(|error| ServeError::Work(format!("cannot start a thread: {error}")))?;
+        let clients = ClientThreads::start(listener, "http", move |stream| {
+            // A client that is gone, or sends something else, concerns no other one.
+            let _ = answer_client(stream, &page);
+        })?;
         Ok(Self {
-            shared,
+            _clients: clients,
             address,
-            thread: Some(thread),
         })
     }
 
     /// Address that browsers are given.
     pub fn url(&self) -> String {
         format!("http://{}/", self.address)
-    }
-}
-
-impl Drop for HttpServer {
-    fn drop(&mut self) {
-        self.shared.is_ending.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been printed.
-            let _ = thread.join();
-        }
     }
 }
 
@@ -152,66 +107,24 @@ pub(crate) fn listen_on_loopback(
     }
 }
 
-impl HttpState {
-    fn listen(self: &Arc<Self>, listener: &TcpListener) {
-        while !self.is_ending.load(Ordering::Relaxed) {
-            match listener.accept() {
-                Ok((stream, _)) => self.connect(stream),
-                // Nobody yet, or a client that is gone.
-                Err(_) => thread::sleep(INTERVAL),
-            }
+/// Reads one request of a client and sends the answer.
+fn answer_client(stream: &TcpStream, page: &PageOfPath) -> io::Result<()> {
+    let mut request = TimedStream::new(stream, REQUEST_TIME_MAX);
+    let mut head = Vec::new();
+    let answer = loop {
+        let mut part = [0; 2048];
+        let bytes = request.read(&mut part)?;
+        if bytes == 0 {
+            return Ok(());
         }
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        for client in clients.drain(..) {
-            // A client that is gone has ended it before.
-            let _ = client.stream.shutdown(Shutdown::Both);
-            // A panic of the thread has been printed.
-            let _ = client.thread.join();
+        head.extend_from_slice(&part[..bytes]);
+        match answer_request(&head, page) {
+            Some(answer) => break answer,
+            None if head.len() < REQUEST_HEAD_BYTES_MAX => {}
+            None => break refuse("431 Request Header Fields Too Large"),
         }
-    }
-
-    fn connect(self: &Arc<Self>, stream: TcpStream) {
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        clients.retain(|client| !client.thread.is_finished());
-        let blocking = stream.set_nonblocking(false);
-        let (Ok(()), Ok(of_thread)) = (blocking, stream.try_clone()) else {
-            return;
-        };
-        if clients.len() >= HTTP_CLIENTS_MAX {
-            return;
-        }
-        let shared = Arc::clone(self);
-        let thread = thread::Builder::new().name("http client".to_owned());
-        // Without a thread the client is closed.
-        let spawned = thread.spawn(move || {
-            // A client that is gone, or sends something else, concerns no other one.
-            let _ = shared.serve(&of_thread);
-            let _ = of_thread.shutdown(Shutdown::Both);
-        });
-        if let Ok(thread) = spawned {
-            clients.push(HttpClient { stream, thread });
-        }
-    }
-
-    /// Reads one request of a client and sends the answer.
-    fn serve(&self, stream: &TcpStream) -> io::Result<()> {
-        let mut request = TimedStream::new(stream, REQUEST_TIME_MAX);
-        let mut head = Vec::new();
-        let answer = loop {
-            let mut part = [0; 2048];
-            let bytes = request.read(&mut part)?;
-            if bytes == 0 {
-                return Ok(());
-            }
-            head.extend_from_slice(&part[..bytes]);
-            match answer_request(&head, &self.page) {
-                Some(answer) => break answer,
-                None if head.len() < REQUEST_HEAD_BYTES_MAX => {}
-                None => break refuse("431 Request Header Fields Too Large"),
-            }
-        };
-        TimedStream::new(stream, ANSWER_TIME_MAX).write_all(&answer)
-    }
+    };
+    TimedStream::new(stream, ANSWER_TIME_MAX).write_all(&answer)
 }
 
 /// Connection whose reads or writes must all be done at a deadline, however slow the client is.
@@ -316,6 +229,8 @@ fn refuse(status: &str) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::Shutdown;
+    use std::thread;
 
     fn page(path: &str) -> Option<HttpResponse> {
         (path == "/there").then(|| HttpResponse {
@@ -407,9 +322,9 @@ mod tests {
     fn the_server_ends_with_its_clients() {
         let server = HttpServer::start("127.0.0.1:0".parse().unwrap(), page).unwrap();
         let mut idle = TcpStream::connect(server.address).unwrap();
-        while server.shared.clients.lock().unwrap().is_empty() {
-            thread::sleep(Duration::from_millis(1));
-        }
+        // Clients are accepted in order: with the answer to a later one, the idle one is connected.
+        let answer = ask(server.address, b"GET /there HTTP/1.1\r\n\r\n");
+        assert!(answer.starts_with("HTTP/1.1 421"), "{answer}");
         drop(server);
         assert_eq!(idle.read(&mut [0; 8]).unwrap(), 0);
     }

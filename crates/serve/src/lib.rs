@@ -27,6 +27,7 @@
 //! do to a request, and the data are moved by [`Served::read`], [`Served::write`] and
 //! [`Served::zero`], which follow it.
 
+mod client_threads;
 mod clock;
 mod control;
 mod data;
