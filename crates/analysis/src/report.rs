@@ -51,7 +51,8 @@ use view::RunView;
 
 pub use diskperf_fio::results::JsonFormat as FioFormat;
 pub use exchange::{
-    ExchangeError, ExchangeFormat, render_exchange, render_junit_comparison, render_junit_runs,
+    ExchangeError, ExchangeFormat, LabelPair, format_metric_labels, render_exchange,
+    render_junit_comparison, render_junit_runs,
 };
 pub use fio_json::{NoRequests, render_fio_json};
 

@@ -9,6 +9,7 @@ mod figures;
 mod hdr_log;
 mod junit;
 
+pub use exposition::{LabelPair, format_metric_labels};
 pub use junit::{render_junit_comparison, render_junit_runs};
 
 use super::view::RunView;

@@ -28,7 +28,8 @@ pub(super) fn render_open_metrics(views: &[RunView], results: &[ExportedResult])
     render(Exposition::OpenMetrics, views, results) + "# EOF\n"
 }
 
-type LabelPair<'a> = (&'a str, &'a str);
+/// Label of a sample and its value.
+pub type LabelPair<'a> = (&'a str, &'a str);
 
 fn render(exposition: Exposition, views: &[RunView], results: &[ExportedResult]) -> String {
     let mut out = String::new();
@@ -194,15 +195,24 @@ fn format_bound(bound_us: u64) -> String {
 }
 
 fn write_sample(out: &mut String, name: &str, labels: &[LabelPair], value: f64) {
+    let labels = format_metric_labels(labels);
+    writeln!(out, "{name}{labels} {value:?}").expect("text takes any length");
+}
+
+/// Returns labels of a sample as Prometheus and OpenMetrics read them, in braces; nothing for a
+/// sample without labels. Control characters other than a line feed are made visible, since
+/// OpenMetrics refuses some of them.
+pub fn format_metric_labels(labels: &[LabelPair]) -> String {
+    if labels.is_empty() {
+        return String::new();
+    }
     let pairs: Vec<String> = labels
         .iter()
         .map(|(label, text)| format!("{label}=\"{}\"", escape_label(text)))
         .collect();
-    writeln!(out, "{name}{{{}}} {value:?}", pairs.join(",")).expect("text takes any length");
+    format!("{{{}}}", pairs.join(","))
 }
 
-/// Escapes a label's value. Other control characters than a line feed are made visible, since
-/// OpenMetrics refuses some of them.
 fn escape_label(text: &str) -> String {
     let text = text.replace('\r', "\\r");
     let text = escape_unprintable(&text).into_owned();

@@ -1,8 +1,8 @@
 //! Figures of a served drive in the text format of OpenMetrics 1.0.
 
 use crate::arguments::ServeArguments;
+use diskperf_analysis::report::{LabelPair, format_metric_labels};
 use diskperf_serve::{OperationStatistics, Served};
-use diskperf_timeline::escape_unprintable;
 use std::fmt::Write;
 
 pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -147,18 +147,7 @@ fn write_family(out: &mut String, family: &str, kind: &str, help: &str) {
     writeln!(out, "# HELP {family} {help}").expect("a text grows");
 }
 
-fn write_sample(out: &mut String, name: &str, labels: &[(&str, &str)], value: f64) {
-    let labels: Vec<String> = labels
-        .iter()
-        .map(|(label, text)| {
-            let text = escape_unprintable(text);
-            let text = text.replace('\\', "\\\\").replace('"', "\\\"");
-            format!("{label}=\"{}\"", text.replace('\n', "\\n"))
-        })
-        .collect();
-    let labels = match labels.is_empty() {
-        true => String::new(),
-        false => format!("{{{}}}", labels.join(",")),
-    };
+fn write_sample(out: &mut String, name: &str, labels: &[LabelPair], value: f64) {
+    let labels = format_metric_labels(labels);
     writeln!(out, "{name}{labels} {value}").expect("a text grows");
 }
