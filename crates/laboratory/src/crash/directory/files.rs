@@ -174,6 +174,11 @@ impl RecordedFiles {
         }
     }
 
+    fn remove_entry(&self, parent: INodeNo, name: &OsStr) -> Result<(), Errno> {
+        Self::require_recorded(parent)?;
+        self.apply(|recording| recording.remove(entry(parent, name)))
+    }
+
     fn create_node(&self, parent: INodeNo, name: &OsStr, node: Node) -> Result<FileAttr, Errno> {
         Self::require_recorded(parent)?;
         let node = self.apply(|recording| recording.create(entry(parent, name), node))?;
@@ -376,15 +381,11 @@ impl Filesystem for RecordedFiles {
     }
 
     fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let removed = Self::require_recorded(parent)
-            .and_then(|()| self.apply(|recording| recording.remove(entry(parent, name))));
-        reply_empty(reply, removed);
+        reply_empty(reply, self.remove_entry(parent, name));
     }
 
     fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let removed = Self::require_recorded(parent)
-            .and_then(|()| self.apply(|recording| recording.remove(entry(parent, name))));
-        reply_empty(reply, removed);
+        reply_empty(reply, self.remove_entry(parent, name));
     }
 
     fn rename(
