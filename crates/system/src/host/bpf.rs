@@ -375,4 +375,4 @@ impl std::os::fd::AsFd for BpfMap {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

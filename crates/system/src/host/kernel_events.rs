@@ -61,7 +61,7 @@ pub enum KernelEventsError {
         reason: String,
     },
     /// Resource that the kernel refuses.
-    #[error("eBPF: {0}")]
+    #[error("the kernel refuses a map or a program: {0}")]
     Refused(#[from] io::Error),
 }
 

@@ -1,7 +1,7 @@
 //! Programs on the running kernel; skipped without the rights.
 
 use super::*;
-use crate::host::bpf::find_program;
+use crate::host::bpf::{find_program, tests::has_bpf_rights};
 use diskperf_chains::History;
 use diskperf_chains::event::EventKind;
 use diskperf_chains::identity::{CallKind, ThreadId};
@@ -9,17 +9,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-fn needs_root(test: &str) -> bool {
-    let is_root = crate::host::is_root();
-    if !is_root {
-        eprintln!("SKIPPED {test}: eBPF programs need root");
-    }
-    is_root
-}
-
 #[test]
 fn the_running_kernel_takes_every_program() {
-    if needs_root("the_running_kernel_takes_every_program") {
+    if has_bpf_rights("the_running_kernel_takes_every_program") {
         let recorder = KernelEventRecorder::load_programs(&[]).expect("root loads programs");
         assert_eq!(recorder.missing_tracepoints(), [""; 0]);
         assert_eq!(recorder.tracepoint_count(), RecordKind::ALL.len());
@@ -29,7 +21,7 @@ fn the_running_kernel_takes_every_program() {
 /// A write and an fsync of this thread, between the calls of all other threads and processes.
 #[test]
 fn the_calls_of_a_thread_are_recorded_with_chains_that_sum_to_them() {
-    if !needs_root("the_calls_of_a_thread_are_recorded_with_chains_that_sum_to_them") {
+    if !has_bpf_rights("the_calls_of_a_thread_are_recorded_with_chains_that_sum_to_them") {
         return;
     }
     let path = std::env::temp_dir().join(format!("diskperf-events-{}", std::process::id()));
@@ -64,7 +56,7 @@ fn the_calls_of_a_thread_are_recorded_with_chains_that_sum_to_them() {
 
 #[test]
 fn a_second_recording_has_no_events_of_the_first() {
-    if !needs_root("a_second_recording_has_no_events_of_the_first") {
+    if !has_bpf_rights("a_second_recording_has_no_events_of_the_first") {
         return;
     }
     let recorder = KernelEventRecorder::load_programs(&[]).expect("root loads programs");
@@ -89,7 +81,7 @@ fn a_second_recording_has_no_events_of_the_first() {
 
 #[test]
 fn a_recording_is_possible_after_a_program_was_refused() {
-    if !needs_root("a_recording_is_possible_after_a_program_was_refused") {
+    if !has_bpf_rights("a_recording_is_possible_after_a_program_was_refused") {
         return;
     }
     let mut recorder = KernelEventRecorder::load_programs(&[]).expect("root loads programs");
@@ -130,7 +122,7 @@ fn hold_programs_until_killed() {
 
 #[test]
 fn programs_end_with_their_owner_however_it_ends() {
-    if !needs_root("programs_end_with_their_owner_however_it_ends") {
+    if !has_bpf_rights("programs_end_with_their_owner_however_it_ends") {
         return;
     }
     let mut owner = Command::new(std::env::current_exe().expect("this test's program"))
