@@ -25,14 +25,20 @@ const POINTS_MIN: usize = 12;
 const OUTLIER_ROUNDS_MAX: usize = 8;
 /// Limit of the points that count, as a multiple of the distance that a share of them is within.
 #[derive(Clone, Copy)]
-struct OutlierScale {
+pub(crate) struct OutlierScale {
     share: f64,
     factor: f64,
 }
 /// Three standard deviations of a normal distribution.
-const MEDIAN_SCALE: OutlierScale = OutlierScale {
+pub(crate) const MEDIAN_SCALE: OutlierScale = OutlierScale {
     share: 0.5,
     factor: 4.45,
+};
+/// Three standard deviations of a normal distribution, where up to three quarters of the requests
+/// waited for something else.
+pub(crate) const QUARTER_SCALE: OutlierScale = OutlierScale {
+    share: 0.25,
+    factor: 9.4,
 };
 /// Keeps all lengths of requests, where most have one.
 const FOUR_FIFTHS_SCALE: OutlierScale = OutlierScale {
@@ -48,12 +54,16 @@ pub(crate) fn fit_linear_cost(
     points: &[(f64, f64)],
     crossing_us: f64,
 ) -> Option<(LinearCost, [f64; 2])> {
-    solve_linear_cost(points, crossing_us, 2)
+    solve_linear_cost(points, crossing_us, (2, FOUR_FIFTHS_SCALE))
 }
 
 /// Fits the constant part of service times whose time per block is known, and returns its error.
-pub(crate) fn fit_constant(points: &[(f64, f64)], block_us: f64) -> Option<(f64, f64)> {
-    let found = solve_linear_cost(points, block_us, 1);
+pub(crate) fn fit_constant(
+    points: &[(f64, f64)],
+    block_us: f64,
+    scale: OutlierScale,
+) -> Option<(f64, f64)> {
+    let found = solve_linear_cost(points, block_us, (1, scale));
     found.map(|(line, errors)| (line.fixed_us, errors[0]))
 }
 
@@ -70,7 +80,7 @@ fn densest_value(sorted: &[f64]) -> f64 {
 fn solve_linear_cost(
     points: &[(f64, f64)],
     block_us: f64,
-    unknowns: usize,
+    (unknowns, scale): (usize, OutlierScale),
 ) -> Option<(LinearCost, [f64; 2])> {
     if points.len() < POINTS_MIN {
         return None;
@@ -83,9 +93,9 @@ fn solve_linear_cost(
     times.sort_by(f64::total_cmp);
     // Requests that waited for something else take any longer time. The time per block needs all
     // lengths, and the constant only the requests that agree.
-    let (fixed_us, scale) = match unknowns {
-        1 => (densest_value(&times), MEDIAN_SCALE),
-        _ => (times[times.len() / 2], FOUR_FIFTHS_SCALE),
+    let fixed_us = match unknowns {
+        1 => densest_value(&times),
+        _ => times[times.len() / 2],
     };
     let mut line = LinearCost { fixed_us, block_us };
     let mut errors = [0.0; 2];

@@ -95,17 +95,23 @@ pub fn identify_drive(requests: &[ValidationRequest]) -> Option<IdentifiedDrive>
     let observations = observed::observe_requests(requests, think);
     let mut reads = period::select_media_reads(&observations, clock.revolutions_per_us);
     reads.retain(|one| !one.is_write);
-    let plain = crossing::sector_angles(&reads, &clock, &LinkTransfer::MEDIA_LIMITED);
-    let of_plain = zones::find_zones(&plain);
-    let crossing = crossing::find_link_transfer(&reads, &clock, &of_plain);
-    let skews_of_plain = tracks::estimate_skews(&plain, &of_plain);
+    let view = |crossing: &LinkTransfer| {
+        let points = crossing::sector_angles(&reads, &clock, crossing);
+        let zones = zones::find_zones(&points);
+        let skews = tracks::estimate_skews(&points, &zones);
+        (points, zones, skews)
+    };
+    let plain = view(&LinkTransfer::MEDIA_LIMITED);
+    let mut crossing = crossing::find_link_transfer(&reads, &clock, &plain.1);
+    let skews_of_plain = plain.2;
     let (points, zones, mut skews) = match crossing.sector_transfer_us {
-        None => (plain, of_plain, skews_of_plain),
+        None => plain,
         Some(_) => {
-            let points = crossing::sector_angles(&reads, &clock, &crossing);
-            let zones = zones::find_zones(&points);
-            let skews = tracks::estimate_skews(&points, &zones);
-            (points, zones, skews)
+            let (_, zones, skews) = view(&crossing);
+            if let Some(skews) = skews {
+                crossing.exclude_track_ends(&clock, &zones, &skews);
+            }
+            view(&crossing)
         }
     };
     // Which moment of a request shows is itself uncertain.

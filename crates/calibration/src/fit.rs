@@ -338,11 +338,13 @@ pub(crate) fn run_fit<'w>(
                 work.fast_request_us_max = work.find_buffer_limit_us(ValidationOperation::Read);
                 work.fit_means([true; 3]);
                 work.choose_zero_latency();
+                work.choose_link_transfer();
             }
             FitStage::Cache => {
                 work.fit_write_cache();
                 work.fit_cache();
                 work.fit_constants();
+                work.choose_partial_hits();
                 work.fit_write_buffer();
                 // Which writes waited is seen by the buffer, which is seen by the constants.
                 work.fit_constants();
@@ -363,10 +365,10 @@ pub(crate) fn run_fit<'w>(
     work
 }
 
-/// Disk with its predictions of the fitted requests.
-struct PredictedDisk {
+/// Disk with the parameters that were fitted to it.
+struct FitCandidate {
     disk: DiskSpecification,
-    predictions: Predictions,
+    parameters: Vec<FittedParameter>,
 }
 
 /// State of a fit in progress, with the disk and the parameters fitted so far.
@@ -427,30 +429,34 @@ impl FitState<'_> {
     }
 
     /// Replays the fitted requests on a disk.
-    fn predict(&self, disk: DiskSpecification) -> PredictedDisk {
-        let replayed = replay_requests(&disk, self.requests, self.input.think_position);
-        let pairs = service_time_pairs(self.requests, &replayed);
-        PredictedDisk {
-            disk,
-            predictions: Predictions::new(&pairs),
+    fn predict(&self, disk: &DiskSpecification) -> Predictions {
+        let replayed = replay_requests(disk, self.requests, self.input.think_position);
+        Predictions::new(&service_time_pairs(self.requests, &replayed))
+    }
+
+    /// Selects the candidate that predicts the most requests, if the gain over those before it
+    /// exceeds chance.
+    fn choose_fit(&mut self, candidates: Vec<FitCandidate>) {
+        let mut best: Option<Predictions> = None;
+        for candidate in candidates {
+            let found = self.predict(&candidate.disk);
+            let is_better = |best: &Predictions| found.gain_over(best).exceeds_chance();
+            if best.as_ref().is_none_or(is_better) {
+                best = Some(found);
+                (self.disk, self.parameters) = (candidate.disk, candidate.parameters);
+            }
         }
     }
 
     /// Selects the disk that predicts the most requests, if it predicts more than the current one
     /// and the gain exceeds chance.
     fn choose_disk(&mut self, disks: Vec<DiskSpecification>) {
-        let mut best = self.predict(self.disk.clone());
-        for disk in disks {
-            let other = self.predict(disk);
-            if other
-                .predictions
-                .gain_over(&best.predictions)
-                .exceeds_chance()
-            {
-                best = other;
-            }
-        }
-        self.disk = best.disk;
+        let disks = std::iter::once(self.disk.clone()).chain(disks);
+        let candidate = |disk| FitCandidate {
+            disk,
+            parameters: self.parameters.clone(),
+        };
+        self.choose_fit(disks.map(candidate).collect());
     }
 
     /// Selects the middle of the disks that predict the most requests, if the gain exceeds chance.
@@ -460,14 +466,11 @@ impl FitState<'_> {
         name: &str,
         value: impl Fn(&DiskSpecification) -> f64,
     ) {
-        let found: Vec<Predictions> = disks
-            .iter()
-            .map(|disk| self.predict(disk.clone()).predictions)
-            .collect();
+        let found: Vec<Predictions> = disks.iter().map(|disk| self.predict(disk)).collect();
         let Some(best) = found.iter().max_by_key(|found| found.count()) else {
             return;
         };
-        let current = self.predict(self.disk.clone()).predictions;
+        let current = self.predict(&self.disk);
         if !best.gain_over(&current).exceeds_chance() {
             return;
         }
@@ -478,6 +481,6 @@ impl FitState<'_> {
         self.disk = disks[as_good[as_good.len() / 2]].clone();
         let ends = (value(&disks[ends[0]]), value(&disks[ends[1]]));
         let chosen = FittedParameter::with_interval(name, value(&self.disk), ends);
-        self.parameters.push(chosen);
+        self.replace_parameter(chosen);
     }
 }

@@ -49,18 +49,20 @@ pub(crate) fn select_stage(given: &FitInput<'_>, placed: &[LocatedRequest]) -> F
     if placed.len() - fitted < HELD_OUT_REQUESTS_MIN {
         return FitStage::Files;
     }
-    let mut best: Option<(FitStage, HeldOutResult)> = None;
+    let mut stages: Vec<(FitStage, HeldOutResult)> = Vec::new();
     run_fit(given, &placed[..fitted], last, |stage, disk| {
         let replayed = replay_requests(disk, placed, given.think_position);
-        let found = HeldOutResult::new(&service_time_pairs(&placed[fitted..], &replayed[fitted..]));
-        if best
-            .as_ref()
-            .is_none_or(|(_, best)| found.is_better_than(best))
-        {
-            best = Some((stage, found));
-        }
+        let pairs = service_time_pairs(&placed[fitted..], &replayed[fitted..]);
+        stages.push((stage, HeldOutResult::new(&pairs)));
     });
-    best.map_or(FitStage::Files, |best| best.0)
+    let (files, fits) = stages.split_first().expect("the stage of the files");
+    let mut best = files;
+    for one in fits {
+        if one.1.is_better_than(&best.1) && one.1.is_worth_fitting(&files.1) {
+            best = one;
+        }
+    }
+    best.0
 }
 
 struct HeldOutResult {
@@ -80,15 +82,20 @@ impl HeldOutResult {
     /// others, or equally many and closer distributions. Differences within chance do not count.
     fn is_better_than(&self, than: &HeldOutResult) -> bool {
         let gain = self.predictions.gain_over(&than.predictions);
-        let (gained, lost) = (gain.gained as f64, gain.lost as f64);
-        // Of requests that one of the two meets, each meets half by chance.
-        let chance = 2.0 * (gained + lost).sqrt();
         let (own, other) = (&self.score, &than.score);
-        let has_smaller_errors = own.request_rms_ms <= other.request_rms_ms;
-        match gained - lost {
-            more if more > 0.0 && has_smaller_errors => true,
-            more if more.abs() > chance => false,
+        match gain.excess() {
+            more if more > 0.0 && own.request_rms_ms <= other.request_rms_ms => true,
+            more if more.abs() > gain.chance() => false,
             _ => own.demerit_ms < other.demerit_ms - DEMERIT_INCREASE_MS_MAX,
         }
+    }
+
+    /// Tests whether this replay is better than that of the files by more than chance, and its
+    /// distribution no more distant.
+    fn is_worth_fitting(&self, files: &HeldOutResult) -> bool {
+        let gain = self.predictions.gain_over(&files.predictions);
+        let nearer_ms = files.score.demerit_ms - self.score.demerit_ms;
+        nearer_ms > DEMERIT_INCREASE_MS_MAX
+            || (gain.excess() > gain.chance() && nearer_ms >= -DEMERIT_INCREASE_MS_MAX)
     }
 }

@@ -235,6 +235,16 @@ impl LayerWriter {
                 new.resumes_after_hit,
             ),
             (
+                "use_partial_hits",
+                old.uses_partial_hits,
+                new.uses_partial_hits,
+            ),
+            (
+                "join_unread_sectors",
+                old.joins_unread_sectors,
+                new.joins_unread_sectors,
+            ),
+            (
                 "keep_written",
                 old.keeps_written_sectors,
                 new.keeps_written_sectors,

@@ -13,7 +13,7 @@ use diskperf_device::disk::mechanism::Mechanism;
 use diskperf_device::disk::overheads::OverheadByState;
 use diskperf_device::disk::seek::SeekSpecification;
 
-const BLOCK_BYTES: f64 = 512.0;
+pub(crate) const BLOCK_BYTES: f64 = 512.0;
 /// Maximum ratio of successive distances in a seek table. Between the points of the fit, times are
 /// linear in the logarithm of the distance.
 const SEEK_POINT_RATIO: f64 = 1.2;

@@ -220,7 +220,8 @@ fn set_extent(
 }
 
 /// Returns the starting rules: the files' rule, and variants in the extent and trigger of
-/// read-ahead, in what a segment keeps, and in what a write invalidates.
+/// read-ahead, in what a segment keeps, in what a write invalidates, and in the reads that wait for
+/// the read-ahead.
 fn initial_rules(filed: &ReadCacheSpecification, sizes: TrackSizes) -> Vec<ReadCacheSpecification> {
     let mut all = vec![filed.clone()];
     for read_ahead in [
@@ -231,12 +232,18 @@ fn initial_rules(filed: &ReadCacheSpecification, sizes: TrackSizes) -> Vec<ReadC
         for after in [ReadAheadTrigger::AnyRead, ReadAheadTrigger::SequentialRead] {
             for left in [KeepAfterRead::WholeSegment, KeepAfterRead::ReadAheadOnly] {
                 for write in [KeepAfterWrite::DropsOverlapping, KeepAfterWrite::DropsAll] {
-                    let mut start = filed.clone();
-                    start.segments = start.segments.max(1);
-                    start.read_ahead_trigger = after;
-                    (start.keep_after_read, start.keep_after_write) = (left, write);
-                    set_extent(&mut start, (read_ahead, INITIAL_AHEAD_SECTORS), sizes);
-                    all.push(start);
+                    for joins_unread_sectors in [true, false] {
+                        let mut start = ReadCacheSpecification {
+                            segments: filed.segments.max(1),
+                            read_ahead_trigger: after,
+                            keep_after_read: left,
+                            keep_after_write: write,
+                            joins_unread_sectors,
+                            ..filed.clone()
+                        };
+                        set_extent(&mut start, (read_ahead, INITIAL_AHEAD_SECTORS), sizes);
+                        all.push(start);
+                    }
                 }
             }
         }
@@ -267,6 +274,7 @@ fn neighbouring_rules(
     let extents = whole.into_iter().chain(limited);
     let writes = [
         (KeepAfterWrite::DropsOverlapping, false),
+        (KeepAfterWrite::DropsOverlapping, true),
         (KeepAfterWrite::DropsAll, false),
         (KeepAfterWrite::DropsAll, true),
         (KeepAfterWrite::Updates, true),
@@ -297,6 +305,9 @@ fn neighbouring_rules(
             .into(),
         [false, true]
             .map(|keeps| with(&|rule| rule.keeps_passing_sectors = keeps))
+            .into(),
+        [false, true]
+            .map(|joins| with(&|rule| rule.joins_unread_sectors = joins))
             .into(),
     ]
 }

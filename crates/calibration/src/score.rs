@@ -64,12 +64,21 @@ impl Predictions {
 }
 
 impl PredictionGain {
-    /// Tests whether the gain is significant: of the requests that only one replay predicts, each
-    /// has half of them by chance. Two standard deviations, and a few requests more, because
-    /// errors come in groups.
+    /// Returns the number of requests gained beyond those lost.
+    pub(crate) fn excess(self) -> f64 {
+        self.gained as f64 - self.lost as f64
+    }
+
+    /// Returns the excess that chance gives in either direction: two standard deviations, because
+    /// of the requests that only one replay predicts, each has half of them by chance.
+    pub(crate) fn chance(self) -> f64 {
+        2.0 * ((self.gained + self.lost) as f64).sqrt()
+    }
+
+    /// Tests whether the gain is significant: beyond chance by a few requests, because errors come
+    /// in groups.
     pub(crate) fn exceeds_chance(self) -> bool {
-        let (gained, lost) = (self.gained as f64, self.lost as f64);
-        gained - lost > 2.0 * (gained + lost).sqrt() + 3.0
+        self.excess() > self.chance() + 3.0
     }
 }
 

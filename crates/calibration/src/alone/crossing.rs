@@ -5,6 +5,7 @@
 use super::clock::SpindleRotation;
 use super::lines::{SectorAngle, mean_direction};
 use super::observed::ObservedRequest;
+use super::tracks::EstimatedSkews;
 use super::zones::ZoneFit;
 
 /// Longest transfer time of a sector over the link in the search, in microseconds.
@@ -25,6 +26,29 @@ impl LinkTransfer {
         sector_transfer_us: None,
         confidence_interval_us: 0.0,
     };
+
+    /// Subtracts the share of requests over the end of a track, which wait for the skew: each sector
+    /// more makes a request more likely to be one of these.
+    pub(super) fn exclude_track_ends(
+        &mut self,
+        clock: &SpindleRotation,
+        zones: &[ZoneFit],
+        skews: &EstimatedSkews,
+    ) {
+        let Some(sector_us) = &mut self.sector_transfer_us else {
+            return;
+        };
+        let (mut sum, mut count) = (0.0, 0.0);
+        for zone in zones {
+            let points = zone.point_range.len() as f64;
+            sum += points * zone.track_line.revolutions_per_sector;
+            count += points;
+        }
+        let track_ends_per_sector = sum / f64::max(count, 1.0) / (1.0 + skews.skew_mean);
+        let us_per_skew = track_ends_per_sector / clock.revolutions_per_us;
+        *sector_us = (*sector_us - us_per_skew * skews.skew_mean).max(0.0);
+        self.confidence_interval_us += us_per_skew * skews.skew_mean_interval;
+    }
 
     /// Returns the sector of a request and the angle at which it passed the head.
     pub(super) fn sector_angle(

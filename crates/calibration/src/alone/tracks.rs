@@ -12,7 +12,7 @@ use std::f64::consts::TAU;
 /// Range of skews that are tried, in revolutions.
 const SKEW_RANGE: (f64, f64) = (-0.1, 0.5);
 /// Largest distance of a request pair, in revolutions of the zone's line.
-const PAIR_GAP_TURNS_MAX: f64 = 0.8;
+const PAIR_GAP_TURNS_MAX: f64 = 2.5;
 /// Standard deviations of the residual angles of pairs that are tried, in revolutions.
 const PAIR_WIDTHS: [f64; 4] = [0.01, 0.018, 0.03, 0.05];
 const PAIRS_MIN: usize = 30;
@@ -43,9 +43,10 @@ pub(super) struct EstimatedSkews {
     pub(super) pair_count: usize,
 }
 
-/// Estimates the skews from pairs on one track and on adjacent tracks. On one track the angles of a
-/// pair differ by less than the zone's line predicts, whatever spare sectors are between tracks.
-/// Across the end of a track they differ by the track skew more.
+/// Estimates the skews from pairs at most a few tracks apart. On one track the angles of a pair
+/// differ by less than the zone's line predicts, whatever spare sectors are between tracks. Across
+/// the end of a track they differ by the track skew more. The farther apart the tracks are, the
+/// more exactly the whole numbers of tracks between pairs show the length of one.
 pub(super) fn estimate_skews(points: &[SectorAngle], zones: &[ZoneFit]) -> Option<EstimatedSkews> {
     let pairs = track_crossing_pairs(points, zones);
     if pairs.len() < PAIRS_MIN {
@@ -109,7 +110,8 @@ fn track_crossing_pairs(points: &[SectorAngle], zones: &[ZoneFit]) -> Vec<(f64, 
     pairs
 }
 
-/// Returns the log likelihood of pairs under three cases: on one track, across its end, or neither.
+/// Returns the log likelihood of pairs under three cases: as many ends of tracks between them as
+/// their distance has whole tracks, one more, or a distance that has nothing to do with tracks.
 fn skew_log_likelihood(pairs: &[(f64, f64)], mean: f64, track: f64, width: f64) -> f64 {
     let normal = |left: f64| {
         let scaled = super::lines::wrap_angle(left) / width;
@@ -117,7 +119,9 @@ fn skew_log_likelihood(pairs: &[(f64, f64)], mean: f64, track: f64, width: f64) 
     };
     let pair = |(turns, residual): &(f64, f64)| {
         let left = residual + turns * mean / (1.0 + mean);
-        let crosses = (turns / (1.0 + mean)).clamp(0.0, 1.0);
+        let tracks = (turns / (1.0 + mean)).max(0.0);
+        let (ends, crosses) = (tracks.floor(), tracks.fract());
+        let left = left - ends * track;
         let either = (1.0 - crosses) * normal(left) + crosses * normal(left - track);
         libm::log((1.0 - PAIR_OUTLIER_SHARE) * either + PAIR_OUTLIER_SHARE)
     };

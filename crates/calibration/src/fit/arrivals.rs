@@ -54,26 +54,18 @@ impl FitState<'_> {
     /// then predicts the most requests.
     fn tune_best(&mut self, disks: Vec<DiskSpecification>) {
         let parameters = self.parameters.clone();
-        let mut best: Option<(PredictedDisk, Vec<FittedParameter>)> = None;
+        let mut tuned = Vec::new();
         for disk in disks {
             (self.disk, self.parameters) = (disk, parameters.clone());
             self.choose_zero_latency();
             self.choose_switches();
             self.choose_overheads();
-            let tuned = self.predict(self.disk.clone());
-            let is_better = best.as_ref().is_none_or(|(best, _)| {
-                tuned
-                    .predictions
-                    .gain_over(&best.predictions)
-                    .exceeds_chance()
+            tuned.push(FitCandidate {
+                disk: self.disk.clone(),
+                parameters: std::mem::take(&mut self.parameters),
             });
-            if is_better {
-                best = Some((tuned, std::mem::take(&mut self.parameters)));
-            }
         }
-        if let Some((tuned, parameters)) = best {
-            (self.disk, self.parameters) = (tuned.disk, parameters);
-        }
+        self.choose_fit(tuned);
     }
 
     /// Returns the reads and writes that waited for the platter, with the actuator position of the

@@ -62,6 +62,15 @@ impl FitState<'_> {
         self.disk.read_cache = chosen.read_cache;
     }
 
+    /// Determines whether a read uses the part of its sectors that is in the buffer.
+    pub(super) fn choose_partial_hits(&mut self) {
+        let mut other = self.disk.clone();
+        other.read_cache.uses_partial_hits ^= true;
+        self.choose_disk(vec![other]);
+        let uses = self.disk.read_cache.uses_partial_hits;
+        self.add_chosen_parameter("cache.uses_partial_hits", uses);
+    }
+
     /// Determines how many extents of writes the buffer accepts before a write must wait, whether
     /// one that is being destaged counts, and when the overhead of a write that waits elapses.
     pub(super) fn fit_write_buffer(&mut self) {
@@ -74,6 +83,10 @@ impl FitState<'_> {
             let room = u64::from(extents) * u64::from(filed.destage_sectors_max);
             for (holds, repeats) in [(true, false), (true, true), (false, false), (false, true)] {
                 let mut disk = self.disk.clone();
+                if repeats {
+                    // A wait for the arm is no part of the overhead.
+                    disk.overheads.write_ms.reading_ahead_ms = None;
+                }
                 disk.write_cache = Some(WriteCacheSpecification {
                     extents_max: extents,
                     sectors_max: room.max(filed.sectors_max),
@@ -119,6 +132,7 @@ fn cache_parameters(chosen: &ChosenReadCache) -> Vec<FittedParameter> {
         ),
         flag("goes_on", rule.resumes_after_hit),
         flag("keeps_passing", rule.keeps_passing_sectors),
+        flag("joins_unread", rule.joins_unread_sectors),
     ];
     let (tracks, cylinders, is_limited) = match rule.read_ahead_scope {
         ReadAheadScope::None | ReadAheadScope::Limit => (None, None, true),

@@ -1,6 +1,7 @@
 //! Fit of the block transfer time, the sector angles and the head times.
 
 use super::*;
+use crate::proposal::BLOCK_BYTES;
 
 /// Number of head switch and settling times that are tried.
 const SWITCH_STEPS: u32 = 30;
@@ -8,6 +9,8 @@ const SWITCH_STEP_MS: f64 = 0.1;
 /// Number of overheads that are tried on both sides of the current one.
 const OVERHEAD_STEPS: i32 = 10;
 const OVERHEAD_STEP_US: f64 = 100.0;
+/// Rates that the link of a disk may have, in bytes per second.
+const LINK_BYTES_PER_S_RANGE: (f64, f64) = (1e3, 1e12);
 
 impl FitState<'_> {
     /// Fits the transfer time of a block on the bus: from the length of buffer reads, else from the
@@ -202,63 +205,146 @@ impl FitState<'_> {
         }
     }
 
-    /// Determines the overheads of requests that wait for the platter: a zero-latency access shows
-    /// them by its end, and any other by the sectors that it misses.
-    pub(super) fn choose_overheads(&mut self) {
-        let steps = -OVERHEAD_STEPS..=OVERHEAD_STEPS;
-        let reads = steps.clone().map(|step| {
-            let mut disk = self.disk.clone();
-            shift_overhead(
-                &mut disk.overheads.read_miss_ms,
-                f64::from(step) * OVERHEAD_STEP_US,
-            );
-            disk
-        });
-        self.choose_setting(reads.collect(), "overhead.read_miss_ms", |disk| {
-            disk.overheads.read_miss_ms.after_read_ms
-        });
-        if !self.is_write_through() {
+    /// Determines the transfer time of a block on a bus that is faster than the platter, from
+    /// zero-latency accesses: sectors that a read passed early cross last, and a write waits for
+    /// all of its sectors. Files without a bus stay without one.
+    pub(super) fn choose_link_transfer(&mut self) {
+        const STEPS: std::ops::RangeInclusive<u32> = 10..=30;
+        const STEPS_PER_UNIT: f64 = 20.0;
+        if self.link_block_us <= 0.0 {
             return;
         }
-        let writes = steps.map(|step| {
-            let mut disk = self.disk.clone();
-            shift_overhead(
-                &mut disk.overheads.write_ms,
-                f64::from(step) * OVERHEAD_STEP_US,
-            );
-            disk
-        });
-        self.choose_setting(writes.collect(), "overhead.write_ms", |disk| {
-            disk.overheads.write_ms.after_read_ms
-        });
+        let is_seen = |one: &FittedParameter| one.name == angles::CROSSING_PARAMETER;
+        let is_link_seen = self.is_link_known || self.parameters.iter().any(is_seen);
+        let block_us = |rate: f64| BLOCK_BYTES * 1e6 / rate;
+        let with_share = |rate: f64, share: f64| {
+            let (low, high) = LINK_BYTES_PER_S_RANGE;
+            (rate / share).round().clamp(low, high)
+        };
+        let shares = || STEPS.map(|step| f64::from(step) / STEPS_PER_UNIT);
+        if !is_link_seen {
+            // With a wrong rate of the files, zero-latency reads may not show either.
+            let disks = shares().map(|share| {
+                let mut disk = self.disk.clone();
+                disk.mechanism.zero_latency_reads = true;
+                disk.link.bytes_per_s = with_share(disk.link.bytes_per_s, share);
+                disk
+            });
+            self.choose_setting(disks.collect(), angles::CROSSING_PARAMETER, |disk| {
+                block_us(disk.link.bytes_per_s)
+            });
+            self.set_link_transfer(block_us(self.disk.link.bytes_per_s));
+            self.choose_zero_latency();
+        }
+        let written = |disk: &DiskSpecification| {
+            let link = &disk.link;
+            link.write_bytes_per_s.unwrap_or(link.bytes_per_s)
+        };
+        if self.disk.mechanism.zero_latency_writes && self.is_write_through() {
+            let disks = shares().map(|share| {
+                let mut disk = self.disk.clone();
+                disk.link.write_bytes_per_s = Some(with_share(written(&disk), share));
+                disk
+            });
+            self.choose_setting(disks.collect(), "bus.write_block_us", |disk| {
+                block_us(written(disk))
+            });
+        }
+    }
+
+    /// Determines the overheads of requests that wait for the platter: a zero-latency access shows
+    /// them by its end, and any other by the sectors that it misses. Those after a write and after
+    /// a read are shifted together, and then each alone.
+    pub(super) fn choose_overheads(&mut self) {
+        type Overhead = fn(&mut DiskSpecification) -> &mut OverheadByState;
+        let read: (&str, Overhead) = ("read_miss", |disk| &mut disk.overheads.read_miss_ms);
+        let write: (&str, Overhead) = ("write", |disk| &mut disk.overheads.write_ms);
+        let kinds = match self.is_write_through() {
+            true => vec![read, write],
+            false => vec![read],
+        };
+        for (name, overhead) in kinds {
+            for (state, is_shifted) in [
+                ("", [true, true]),
+                ("_after_write", [false, true]),
+                ("_after_read", [true, false]),
+            ] {
+                let shifted = |step: i32| {
+                    let mut disk = self.disk.clone();
+                    let before = *overhead(&mut disk);
+                    shift_overhead(overhead(&mut disk), f64::from(step) * OVERHEAD_STEP_US);
+                    if !is_shifted[0] {
+                        overhead(&mut disk).after_read_ms = before.after_read_ms;
+                    }
+                    if !is_shifted[1] {
+                        overhead(&mut disk).after_write_ms = before.after_write_ms;
+                    }
+                    disk
+                };
+                let disks = (-OVERHEAD_STEPS..=OVERHEAD_STEPS).map(shifted).collect();
+                let name = format!("overhead.{name}{state}_ms");
+                self.choose_setting(disks, &name, |disk| {
+                    let of = *overhead(&mut disk.clone());
+                    match is_shifted[0] {
+                        true => of.after_read_ms,
+                        false => of.after_write_ms,
+                    }
+                });
+            }
+        }
     }
 
     /// Determines the head switch time and the write settling time from requests that span tracks:
-    /// they either catch the next track's first sector or miss it by a revolution. Seek times of
-    /// writes including settling stay unchanged.
+    /// they either catch the next track's first sector or miss it by a revolution. Each is stepped
+    /// alone; then settling against the overhead of writes, because a write on one track shows only
+    /// their sum; then both against each other, because a write that switches heads does. Seek
+    /// times of writes including settling stay unchanged where they are fitted.
     pub(super) fn choose_switches(&mut self) {
         let steps = || (0..=SWITCH_STEPS).map(|step| f64::from(step) * SWITCH_STEP_MS);
+        let head = |disk: &DiskSpecification| disk.mechanism.head_switch_ms;
+        let settle = |disk: &DiskSpecification| disk.mechanism.write_settle_ms;
+        let current = self.disk.clone();
         let heads = steps().map(|head_switch_ms| {
-            let mut disk = self.disk.clone();
+            let mut disk = current.clone();
             disk.mechanism.head_switch_ms = head_switch_ms;
             disk
         });
-        self.choose_setting(heads.collect(), "switch.head_ms", |disk| {
-            disk.mechanism.head_switch_ms
-        });
-        let settles = steps().map(|settle_ms| {
-            let mut disk = self.disk.clone();
-            let more_ms = settle_ms - disk.mechanism.write_settle_ms;
-            disk.mechanism.write_settle_ms = settle_ms;
-            if let Some(SeekSpecification::Table { points }) = &mut disk.mechanism.write_seek {
-                for (_, time_ms) in points {
-                    *time_ms = rounded_ms((*time_ms - more_ms).max(0.0) * 1e3);
-                }
-            }
+        self.choose_setting(heads.collect(), "switch.head_ms", head);
+        let current = self.disk.clone();
+        let settles = steps().map(|settle_ms| with_settle(&current, settle_ms));
+        self.choose_setting(settles.collect(), "switch.write_settle_ms", settle);
+        if self.is_write_through() {
+            let current = self.disk.clone();
+            let settles = steps().map(|settle_ms| {
+                let mut disk = with_settle(&current, settle_ms);
+                let more_ms = settle_ms - settle(&current);
+                shift_overhead(&mut disk.overheads.write_ms, -more_ms * 1e3);
+                disk
+            });
+            self.choose_setting(settles.collect(), "switch.write_settle_ms", settle);
+        }
+        let current = self.disk.clone();
+        let sum_ms = head(&current) + settle(&current);
+        let both = steps().take_while(|settle_ms| *settle_ms <= sum_ms);
+        let both = both.map(|settle_ms| {
+            let mut disk = with_settle(&current, settle_ms);
+            disk.mechanism.head_switch_ms = rounded_ms((sum_ms - settle_ms) * 1e3);
             disk
         });
-        self.choose_setting(settles.collect(), "switch.write_settle_ms", |disk| {
-            disk.mechanism.write_settle_ms
-        });
+        self.choose_setting(both.collect(), "switch.write_settle_ms", settle);
     }
+}
+
+/// Returns a disk with another settling time of writes, and with the same seek times of writes
+/// where these are given.
+fn with_settle(disk: &DiskSpecification, settle_ms: f64) -> DiskSpecification {
+    let mut disk = disk.clone();
+    let more_ms = settle_ms - disk.mechanism.write_settle_ms;
+    disk.mechanism.write_settle_ms = settle_ms;
+    if let Some(SeekSpecification::Table { points }) = &mut disk.mechanism.write_seek {
+        for (_, time_ms) in points {
+            *time_ms = rounded_ms((*time_ms - more_ms).max(0.0) * 1e3);
+        }
+    }
+    disk
 }

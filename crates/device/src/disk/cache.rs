@@ -59,6 +59,15 @@ pub struct ReadCacheSpecification {
     #[cfg_attr(feature = "serde", serde(default = "default_true"))]
     #[cfg_attr(feature = "serde", serde(rename = "read_ahead_after_hit"))]
     pub resumes_after_hit: bool,
+    /// Whether a read whose first sectors are in the buffer reads only the others from the medium.
+    #[cfg_attr(feature = "serde", serde(default = "default_true"))]
+    #[cfg_attr(feature = "serde", serde(rename = "use_partial_hits"))]
+    pub uses_partial_hits: bool,
+    /// Whether a read of sectors that the read-ahead has yet to reach waits for it. Otherwise the
+    /// read interrupts a read-ahead that has not come to its first sector.
+    #[cfg_attr(feature = "serde", serde(default = "default_true"))]
+    #[cfg_attr(feature = "serde", serde(rename = "join_unread_sectors"))]
+    pub joins_unread_sectors: bool,
     /// Whether written sectors also go into a read-cache segment, so that later reads hit them.
     #[cfg_attr(feature = "serde", serde(default))]
     #[cfg_attr(feature = "serde", serde(rename = "keep_written"))]
@@ -176,8 +185,9 @@ pub struct WriteCacheSpecification {
     #[cfg_attr(feature = "serde", serde(default))]
     #[cfg_attr(feature = "serde", serde(rename = "holds_destaged"))]
     pub holds_destaged_extent: bool,
-    /// Whether the firmware starts anew on a write that waited for room: the command's overhead
-    /// then elapses after the wait instead of during it.
+    /// Whether the firmware takes up a write only when there is room for it and the arm is idle: the
+    /// command's overhead then elapses after the end of a destage, or of the seek or sector of a
+    /// read-ahead, instead of during that wait.
     #[cfg_attr(feature = "serde", serde(default))]
     #[cfg_attr(feature = "serde", serde(rename = "overhead_after_wait"))]
     pub repeats_overhead_after_wait: bool,

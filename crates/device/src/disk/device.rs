@@ -348,13 +348,26 @@ impl Disk {
         self.completed_requests.pop_front()
     }
 
-    /// Starts to decode a command as soon as the firmware has decoded those before it.
+    /// Starts to decode a command as soon as the firmware has decoded those before it and, if it
+    /// waits with writes for the arm, the arm is idle.
     fn schedule_decoding(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         if self.observation.is_some() {
             self.note_decoding(now);
         }
-        let begins = now.max(self.decoding_end);
-        self.decoding_end = begins + self.command_overhead(now, &requests[id]);
+        let write = self.specification.write_cache.as_ref();
+        let waits = write.is_some_and(|write| write.repeats_overhead_after_wait);
+        if waits && matches!(requests[id].operation, Operation::Write { .. }) {
+            self.decode_when_idle(now, requests, id);
+        } else {
+            self.decode(now, requests, id);
+        }
+    }
+
+    /// Decodes a command from time `from` on, or after those before it.
+    #[inline(always)]
+    pub(super) fn decode(&mut self, from: Time, requests: &mut Requests, id: RequestId) {
+        let begins = from.max(self.decoding_end);
+        self.decoding_end = begins + self.command_overhead(from, &requests[id]);
         let request = &mut requests[id];
         request.book_stage(Stage::ControllerQueue, moment(begins));
         request.book_stage(Stage::Command, moment(self.decoding_end));

@@ -362,6 +362,16 @@ fn read_read_cache(reader: &mut Reader<'_>, medium_bytes: u32) -> ReadCacheSpeci
                 "read_ahead_after_hit",
                 "whether read-ahead continues after a cache hit",
             ),
+        uses_partial_hits: !reader.is_readable("use_partial_hits")
+            || reader.flag(
+                "use_partial_hits",
+                "whether a read whose first sectors are in the buffer reads only the others",
+            ),
+        joins_unread_sectors: !reader.is_readable("join_unread_sectors")
+            || reader.flag(
+                "join_unread_sectors",
+                "whether a read waits for a read-ahead that has yet to come to its first sector",
+            ),
         keeps_written_sectors: reader.is_readable("keep_written")
             && reader.flag(
                 "keep_written",
@@ -388,7 +398,7 @@ fn read_write_cache(reader: &mut Reader<'_>, sector_bytes: u32) -> Option<WriteC
     let overhead_after_wait = reader.is_readable("write_cache_overhead_after_wait")
         && reader.flag(
             "write_cache_overhead_after_wait",
-            "whether a write that waits for the write cache has its overhead after the wait",
+            "whether a write has its overhead after it has waited for the write cache and the read-ahead",
         );
     let mut bytes = |key, doc| reader.integer(key, 512..=1_000_000_000_000, doc);
     let room = bytes("write_cache_bytes", "capacity of the write cache");

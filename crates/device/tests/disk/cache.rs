@@ -16,6 +16,8 @@ use std::collections::BTreeSet;
 pub(super) fn segments(segments: u32, segment_sectors: u32) -> ReadCacheSpecification {
     ReadCacheSpecification {
         resumes_after_hit: true,
+        uses_partial_hits: true,
+        joins_unread_sectors: true,
         keeps_written_sectors: false,
         segments,
         segment_sectors,

@@ -3,7 +3,7 @@
 
 use super::cache::segments;
 use super::device::{Bench, FUA, READ, WRITE, specification, write_cache};
-use super::{built, one_zone, plain};
+use super::{assert_close, built, one_zone, plain};
 use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_device::DeviceSpecification;
 use diskperf_device::disk::cache::{
@@ -191,6 +191,37 @@ fn reading_on_behind_a_hit_can_be_left_out() {
         hits(&mut bench, 5024)
     };
     assert!(goes_on(true) && !goes_on(false));
+}
+
+/// The read-ahead is right behind sector 5008 when the second read comes.
+#[test]
+fn a_read_ahead_can_be_left_for_sectors_that_it_has_not_come_to() {
+    let waits_for_platter = |joins_unread_sectors, sector| {
+        let mut bench = Bench::new(&caching(ReadCacheSpecification {
+            joins_unread_sectors,
+            ..segments(4, 2000)
+        }));
+        bench.one(READ, 5000, 8);
+        bench.one(READ, sector, 8).stage(Stage::RotationalLatency) > 0
+    };
+    assert!(waits_for_platter(false, 5500) && !waits_for_platter(true, 5500));
+    assert!(!waits_for_platter(false, 5008) && !waits_for_platter(true, 5008));
+}
+
+/// Sectors 5000 to 5007 are in the buffer, and 5008 comes right after them.
+#[test]
+fn sectors_in_the_buffer_can_be_read_again_with_those_behind_them() {
+    let transfer = |uses_partial_hits| {
+        let mut bench = Bench::new(&caching(ReadCacheSpecification {
+            read_ahead_scope: ReadAheadScope::None,
+            uses_partial_hits,
+            ..segments(4, 2000)
+        }));
+        bench.one(READ, 5000, 8);
+        bench.pause(LONG);
+        bench.one(READ, 5000, 16).stage(Stage::MediaTransfer) as f64
+    };
+    assert_close(transfer(false), 2.0 * transfer(true), 1e-4);
 }
 
 /// A command that waits for sectors which are read in any case books the ways between their

@@ -1,8 +1,8 @@
 //! Order of data and medium: writes that wait for the write cache, and sectors that a zero-latency
 //! access reaches out of order.
 
-use super::assert_close;
 use super::device::{Bench, READ, WRITE, specification, write_cache};
+use super::{assert_close, one_zone, plain};
 use diskperf_device::disk::cache::WriteCacheSpecification;
 use diskperf_device::disk::device::DiskSpecification;
 use diskperf_sim::Time;
@@ -57,6 +57,26 @@ fn the_overhead_of_a_write_that_waited_can_come_after_the_wait() {
         second_write(of, 300_000)
     };
     assert_eq!(took(true), took(false) + Time(100_000));
+}
+
+/// A track has ten sectors, and the write comes when the first one has crossed the link. The sector
+/// behind it is being read.
+#[test]
+fn the_overhead_of_a_write_can_come_after_the_last_sector_of_a_read_ahead() {
+    let took = |repeats_overhead_after_wait| {
+        let mut of = with_write_cache(WriteCacheSpecification {
+            repeats_overhead_after_wait,
+            ..write_cache()
+        });
+        of.mechanism = plain(one_zone((200, 2, 10)));
+        let mut on = Bench::new(&of);
+        on.one(READ, 0, 1);
+        on.one(WRITE, 3000, 8).took
+    };
+    assert_eq!(took(false), UNDELAYED);
+    let rest_of_sector = REVOLUTION_NS / 10.0 - 5120.0;
+    let expected = UNDELAYED.0 as f64 + rest_of_sector;
+    assert_close(took(true).0 as f64, expected, 1e-5);
 }
 
 /// The second write waits for the destage of the first one, which reaches the medium only after

@@ -544,14 +544,12 @@ impl Disk {
                 break;
             }
             self.writes_awaiting_buffer.pop_front();
-            let write = self.specification.write_cache.as_ref();
-            let overhead = match write.is_some_and(|write| write.repeats_overhead_after_wait) {
-                true => self.command_overhead(now, &requests[id]),
-                false => Time::ZERO,
-            };
             requests[id].book_stage(Stage::Destage, moment(now));
-            requests[id].book_stage(Stage::Command, moment(now + overhead));
-            self.transfer_into_buffer(now + overhead, requests, id);
+            let write = self.specification.write_cache.as_ref();
+            match write.is_some_and(|write| write.repeats_overhead_after_wait) {
+                true => self.decode(now, requests, id),
+                false => self.transfer_into_buffer(now, requests, id),
+            }
         }
     }
 }

@@ -72,6 +72,14 @@ impl Disk {
         });
     }
 
+    /// Notes that a write waits until the arm has stopped to read ahead.
+    #[cold]
+    pub(super) fn note_wait_for_arm(&mut self, now: Time) {
+        if let Some(observed) = &mut self.observation {
+            observed.was_arm_busy |= self.idle_since > now;
+        }
+    }
+
     /// Records the source or destination of a command's data.
     #[inline]
     pub(super) fn note_answer(&mut self, answer: AnswerSource) {

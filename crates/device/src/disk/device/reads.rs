@@ -32,11 +32,16 @@ impl Disk {
         }
     }
 
-    /// Tests whether the current read-ahead has read the first sector, or will reach it.
+    /// Tests whether a read waits for the current read-ahead, which has read the first sector or
+    /// reaches it next or later.
     fn joins_read_ahead(&self, (first, _): (u64, u64)) -> bool {
         self.read_ahead.as_ref().is_some_and(|ahead| {
-            let (segment_first, _) = self.read_segments.sector_range(ahead.segment_index);
-            (segment_first..=ahead.limit_sector).contains(&first)
+            let (segment_first, read_end) = self.read_segments.sector_range(ahead.segment_index);
+            let last = match self.specification.read_cache.joins_unread_sectors {
+                true => ahead.limit_sector,
+                false => read_end,
+            };
+            (segment_first..=last).contains(&first)
         })
     }
 
@@ -62,7 +67,8 @@ impl Disk {
             self.join_read_ahead(now, requests, id, range);
             return;
         }
-        let held = found.map_or(0, |found| found.end_sector - range.0);
+        let held = found.filter(|_| self.specification.read_cache.uses_partial_hits);
+        let held = held.map_or(0, |found| found.end_sector - range.0);
         self.enqueue(now, requests, (id, held), (now, now));
     }
 

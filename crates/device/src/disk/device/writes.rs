@@ -22,6 +22,25 @@ impl Disk {
         self.read_segments.keep_range(range);
     }
 
+    /// Decodes a write when the arm is idle: stops the read-ahead and waits for its seek or sector.
+    /// Queues a write that finds no space.
+    #[cold]
+    pub(super) fn decode_when_idle(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
+        let request = &requests[id];
+        let of = sector_extent(request.sector, request.end());
+        let written = self.write_back_cache.as_ref();
+        if !self.writes_awaiting_buffer.is_empty() || written.is_some_and(|one| !one.has_room(of)) {
+            self.writes_awaiting_buffer.push_back(id);
+            self.start_media_work(now, requests);
+            return;
+        }
+        if self.read_ahead.is_some() {
+            self.detach_segment(now);
+            self.note_wait_for_arm(now);
+        }
+        self.decode(now.max(self.idle_since), requests, id);
+    }
+
     /// Accepts a write into the write-back cache, or queues it until there is space.
     pub(super) fn buffer_write(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         let request = &requests[id];
