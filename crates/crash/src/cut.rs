@@ -1,6 +1,6 @@
 //! Power cuts: their instants, and the fates of the writes that are at risk.
 
-use crate::{Entry, Log};
+use crate::{Entry, Log, RequestKind};
 use diskperf_sim::{RandomStream, RandomStreams};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,6 +13,12 @@ pub enum Fate {
     Lost,
     /// Some units are on the medium: one value for each unit of the write.
     Torn(Box<[bool]>),
+    /// The drive was writing the sector of the medium with this unit, and the sector is unreadable.
+    /// Earlier units are on the medium, later ones are not.
+    Unreadable {
+        /// Unit of the drive.
+        unit: u64,
+    },
 }
 
 /// Power cut, with the fate of each write that is at risk.
@@ -47,7 +53,17 @@ impl Cut {
                 let at = unit - log.requests[request].units.start;
                 units.get(at as usize).copied().unwrap_or(false)
             }
+            Fate::Unreadable { unit: written } => unit < log.medium_sector(*written).start,
         }
+    }
+
+    /// Returns the units that are unreadable until they are written, in order.
+    pub fn unreadable(&self, log: &Log) -> BTreeSet<u64> {
+        let sectors = self.fates.values().filter_map(|fate| match fate {
+            Fate::Unreadable { unit } => Some(log.medium_sector(*unit)),
+            _ => None,
+        });
+        sectors.flatten().collect()
     }
 
     /// Returns the writes at risk that are lost or torn, in order of completion.
@@ -70,6 +86,8 @@ pub enum CutPolicy {
     Likely,
     /// Every write of several units is torn, and every other write is kept.
     Torn,
+    /// A sector that some write was writing is unreadable. Every other completed write is kept.
+    Unreadable,
     /// Each write is kept, lost or torn at random, by a seed of its own.
     Random {
         /// Seed of the fates.
@@ -95,9 +113,7 @@ impl CutPolicy {
             add(BTreeMap::new());
         }
         if is_each || self == Self::All {
-            let completed = |request: &usize| log.requests[*request].is_completed_at(position);
-            let kept = at_risk.iter().copied().filter(completed);
-            add(kept.map(|request| (request, Fate::Kept)).collect());
+            add(all_completed(log, position, &at_risk));
         }
         if is_each || self == Self::Likely {
             add(likely(log, &at_risk, &mut stream(seed, position, "likely")));
@@ -111,6 +127,10 @@ impl CutPolicy {
                 for name in ["a", "b"] {
                     add(random(log, &at_risk, &mut stream(seed, position, name)));
                 }
+            }
+            Self::Unreadable => {
+                let mut stream = stream(seed, position, "unreadable");
+                add(unreadable(log, position, &at_risk, &mut stream));
             }
             Self::None | Self::All | Self::Likely | Self::Torn => {}
         }
@@ -145,6 +165,30 @@ fn insert(fates: &mut BTreeMap<usize, Fate>, request: usize, fate: Fate) {
     }
 }
 
+fn all_completed(log: &Log, position: usize, at_risk: &[usize]) -> BTreeMap<usize, Fate> {
+    let completed = |request: &usize| log.requests[*request].is_completed_at(position);
+    let kept = at_risk.iter().copied().filter(completed);
+    kept.map(|request| (request, Fate::Kept)).collect()
+}
+
+fn unreadable(
+    log: &Log,
+    position: usize,
+    at_risk: &[usize],
+    stream: &mut RandomStream,
+) -> BTreeMap<usize, Fate> {
+    let mut fates = all_completed(log, position, at_risk);
+    let is_write = |request: &&usize| log.requests[**request].kind == RequestKind::Write;
+    let writes: Vec<usize> = at_risk.iter().filter(is_write).copied().collect();
+    let chosen = stream.draw_below(writes.len().max(1) as u64) as usize;
+    if let Some(&request) = writes.get(chosen) {
+        let units = &log.requests[request].units;
+        let unit = units.start + stream.draw_below((units.end - units.start).max(1));
+        fates.insert(request, Fate::Unreadable { unit });
+    }
+    fates
+}
+
 fn likely(log: &Log, at_risk: &[usize], stream: &mut RandomStream) -> BTreeMap<usize, Fate> {
     let mut fates = BTreeMap::new();
     let kept = stream.draw_below(at_risk.len() as u64 + 1) as usize;
@@ -164,11 +208,9 @@ fn all_torn(log: &Log, at_risk: &[usize], stream: &mut RandomStream) -> BTreeMap
         let units = log.requests[request].units.clone();
         let fate = match torn(log, request, stream) {
             torn @ Fate::Torn(_) => torn,
-            Fate::Kept | Fate::Lost if units.end - units.start < 2 => Fate::Kept,
-            Fate::Kept | Fate::Lost if log.requests[request].is_long_zeroes() => Fate::Kept,
-            Fate::Kept | Fate::Lost => {
-                Fate::Torn(units.clone().map(|at| at == units.start).collect())
-            }
+            _ if units.end - units.start < 2 => Fate::Kept,
+            _ if log.requests[request].is_long_zeroes() => Fate::Kept,
+            _ => Fate::Torn(units.clone().map(|at| at == units.start).collect()),
         };
         insert(&mut fates, request, fate);
     }

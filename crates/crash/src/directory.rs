@@ -17,6 +17,7 @@
 mod change;
 mod log;
 mod recording;
+mod stored;
 
 pub use change::{
     DataChange, EntryName, FileChange, NameChange, NameOperation, NodeId, PAGE_BYTES,

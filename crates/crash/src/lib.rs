@@ -17,6 +17,8 @@
 //!   own, without any order. A unit is never torn.
 //! - A unit has the contents of the latest kept write, in order of completion.
 //! - Trims and zeroes are writes of nothing.
+//! - Where it is asked for, the sector of the medium that a write was writing is unreadable, with the
+//!   units in it that the write does not cover, until they are written.
 
 mod cut;
 pub mod directory;
@@ -25,9 +27,11 @@ pub mod log_writes;
 mod minimise;
 mod overlay;
 mod recording;
+mod stored;
 
 pub use cut::{Cut, CutPolicy, Fate, Instants};
 pub use log::{Entry, Log, Mark, Request, RequestKind};
 pub use minimise::minimise;
-pub use overlay::Overlay;
+pub use overlay::{Overlay, ReadError};
 pub use recording::{LyingFlush, OutOfRange, Recording};
+pub use stored::InvalidLog;

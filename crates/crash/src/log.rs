@@ -1,11 +1,13 @@
 //! Finished log of a workload's requests.
 
 use crate::Cut;
+use crate::stored::StoredLog;
+use serde::{Deserialize, Serialize, Serializer};
 use std::collections::HashMap;
 use std::ops::Range;
 
 /// Kind of a recorded request. Reads are not recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RequestKind {
     /// Write of data to a range.
     Write,
@@ -33,7 +35,7 @@ impl RequestKind {
 }
 
 /// Recorded request. Instants are indexes of the log's entries.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Request {
     /// Kind of the request.
     pub kind: RequestKind,
@@ -78,7 +80,7 @@ impl Request {
 }
 
 /// Line of a log. A request and a mark are given by their index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Entry {
     /// Submission of a request.
     Submit(usize),
@@ -89,7 +91,7 @@ pub enum Entry {
 }
 
 /// Statement of a workload that something is durable.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
     /// Name of what is durable.
     pub name: String,
@@ -98,12 +100,16 @@ pub struct Mark {
 }
 
 /// Requests and marks of a workload in order, with the instants at which writes became durable.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "StoredLog<'_>")]
 pub struct Log {
     /// Bytes that the drive writes atomically.
     pub unit_bytes: u32,
     /// Number of units of the drive.
     pub unit_count: u64,
+    /// Units of a sector of the medium, which the drive reads and writes as a whole: 8 for a disk
+    /// with sectors of 4 KiB that shows sectors of 512 bytes.
+    pub medium_units: u64,
     /// All requests, in order of submission.
     pub requests: Vec<Request>,
     /// All events, in order.
@@ -123,6 +129,12 @@ pub struct Log {
     long_zeroes: Vec<u32>,
 }
 
+impl Serialize for Log {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        StoredLog::from(self).serialize(serializer)
+    }
+}
+
 /// Number of units from which a range of zeroes is long.
 const LONG_UNITS_MIN: u64 = 256;
 
@@ -130,6 +142,7 @@ impl Log {
     pub(crate) fn new(
         unit_bytes: u32,
         unit_count: u64,
+        medium_units: u64,
         requests: Vec<Request>,
         entries: Vec<Entry>,
         marks: Vec<Mark>,
@@ -156,6 +169,7 @@ impl Log {
         Self {
             unit_bytes,
             unit_count,
+            medium_units,
             requests,
             entries,
             marks,
@@ -182,6 +196,12 @@ impl Log {
             completed.unwrap_or(usize::MAX)
         });
         at_risk
+    }
+
+    /// Returns the units of the sector of the medium with a unit.
+    pub fn medium_sector(&self, unit: u64) -> Range<u64> {
+        let start = unit - unit % self.medium_units;
+        start..(start + self.medium_units).min(self.unit_count)
     }
 
     /// Returns the marks that were made before this entry.

@@ -37,6 +37,7 @@ pub struct OutOfRange {
 pub struct Recording {
     unit_bytes: u32,
     unit_count: u64,
+    medium_units: u64,
     cache: WriteCache,
     lying: LyingFlush,
     requests: Vec<Request>,
@@ -58,6 +59,7 @@ impl Recording {
         Self {
             unit_bytes,
             unit_count: size_bytes / u64::from(unit_bytes),
+            medium_units: 1,
             cache,
             lying,
             requests: Vec::new(),
@@ -69,6 +71,14 @@ impl Recording {
             begin: 0,
             end: None,
         }
+    }
+
+    /// Sets the size of a sector of the medium, which is that of a unit at first. It is rounded down
+    /// to whole units.
+    #[must_use]
+    pub fn with_medium_sector(mut self, bytes: u64) -> Self {
+        self.medium_units = (bytes / u64::from(self.unit_bytes)).max(1);
+        self
     }
 
     /// Size of the drive, in bytes.
@@ -272,6 +282,7 @@ impl Recording {
         Log::new(
             self.unit_bytes,
             self.unit_count,
+            self.medium_units,
             self.requests,
             self.entries,
             self.marks,

@@ -7,7 +7,7 @@ use diskperf_crash::directory::{
 use diskperf_crash::{Cut, CutPolicy, Instants, LyingFlush};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 const ROOT: NodeId = NodeId(3);
 
@@ -244,6 +244,13 @@ fn files_after(log: &DirectoryLog, cut: &Cut) -> Files {
     tree.keys().map(contents).collect()
 }
 
+fn all_cuts(log: &DirectoryLog) -> Vec<Cut> {
+    let requests = log.requests();
+    let positions = Instants::All.positions(requests, 1).into_iter();
+    let cuts = positions.flat_map(|position| CutPolicy::Each.cuts(requests, position, 7));
+    cuts.collect()
+}
+
 /// Names of a node, by a scan of two directories.
 fn scanned_link_count(recording: &DirectoryRecording, other: NodeId, node: NodeId) -> u32 {
     let directories = [ROOT, other].map(|directory| match recording.node(directory) {
@@ -291,6 +298,30 @@ proptest! {
         let (log, history) = run_steps(&steps);
         let cut = &CutPolicy::All.cuts(log.requests(), log.requests().end, 1)[0];
         prop_assert_eq!(&files_after(&log, cut), history.values().next_back().unwrap());
+    }
+
+    #[test]
+    fn a_stored_log_of_a_directory_is_the_same_or_refused(
+        steps in prop::collection::vec(step(), 1..20),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)
+    ) {
+        let (log, _) = run_steps(&steps);
+        let mut stored = postcard::to_allocvec(&log).unwrap();
+        let back: DirectoryLog = postcard::from_bytes(&stored).unwrap();
+        prop_assert_eq!(&postcard::to_allocvec(&back).unwrap(), &stored);
+        for cut in all_cuts(&log) {
+            prop_assert_eq!(log.surviving_tree(&cut), back.surviving_tree(&cut));
+        }
+        for (place, byte) in changes {
+            *place.get_mut(&mut stored) = byte;
+        }
+        // Whatever was read, its files are within the directory.
+        if let Ok(changed) = postcard::from_bytes::<DirectoryLog>(&stored) {
+            for path in all_cuts(&changed).iter().flat_map(|cut| changed.surviving_tree(cut).into_keys()) {
+                let mut parts = path.components();
+                prop_assert!(parts.all(|part| matches!(part, Component::Normal(_))), "{path:?}");
+            }
+        }
     }
 
     #[test]
@@ -354,4 +385,33 @@ fn a_tree_has_links_directories_and_permissions() {
         ("d/link".into(), SurvivingEntry::Link("target".into())),
     ]);
     assert_eq!(tree, expected);
+}
+
+#[test]
+fn a_stored_name_that_leads_outside_is_refused() {
+    for name in ["..", ".", "a/b", "", "/etc", "a/"] {
+        let mut recording = recording();
+        recording.create(entry(name), new_file()).unwrap();
+        let stored = postcard::to_allocvec(&recording.finish()).unwrap();
+        let back = postcard::from_bytes::<DirectoryLog>(&stored);
+        assert!(back.is_err(), "{name:?} was read");
+    }
+}
+
+#[test]
+fn a_stored_directory_within_itself_is_refused() {
+    let mut recording = recording();
+    let names = BTreeMap::new();
+    let node = Node::Directory { names, mode: 0o755 };
+    let directory = recording.create(entry("a"), node).unwrap();
+    let within = EntryName {
+        directory,
+        name: "a".into(),
+    };
+    // The kernel lets no program do this.
+    recording
+        .rename(entry("a"), within, RenameTarget::Replace)
+        .unwrap();
+    let stored = postcard::to_allocvec(&recording.finish()).unwrap();
+    assert!(postcard::from_bytes::<DirectoryLog>(&stored).is_err());
 }

@@ -149,6 +149,12 @@ fn compare(log: &Log, cache: WriteCache) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+fn all_cuts(log: &Log) -> Vec<Cut> {
+    let positions = Instants::All.positions(log, 1).into_iter();
+    let cuts = positions.flat_map(|position| CutPolicy::Each.cuts(log, position, 1));
+    cuts.collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
 
@@ -189,6 +195,31 @@ proptest! {
                 let zeroes = [0; UNIT_BYTES as usize];
                 let left = log.read(cut, unit).unwrap_or(&zeroes);
                 prop_assert!(left == back.read(other, unit).unwrap_or(&zeroes), "unit {unit}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_stored_log_is_the_same_or_refused(
+        steps in prop::collection::vec(step(), 1..40),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)
+    ) {
+        let log = record(&steps, WriteCache::Volatile, LyingFlush { ignored: 1, round: 3 });
+        let mut stored = postcard::to_allocvec(&log).unwrap();
+        let back: Log = postcard::from_bytes(&stored).unwrap();
+        prop_assert_eq!(&postcard::to_allocvec(&back).unwrap(), &stored);
+        for cut in all_cuts(&log) {
+            for unit in 0..UNIT_COUNT {
+                prop_assert_eq!(log.read(&cut, unit), back.read(&cut, unit));
+            }
+        }
+        for (place, byte) in changes {
+            *place.get_mut(&mut stored) = byte;
+        }
+        // Whatever was read, its cuts can be read.
+        if let Ok(changed) = postcard::from_bytes::<Log>(&stored) {
+            for cut in all_cuts(&changed) {
+                changed.read(&cut, 0);
             }
         }
     }
@@ -305,6 +336,42 @@ fn an_overlay_keeps_the_log_as_it_is() {
         (u64::MAX - 511, 512),
     ] {
         assert!(medium.zero(offset, bytes).is_err(), "{bytes} at {offset}");
+    }
+}
+
+#[test]
+fn an_unreadable_sector_spoils_its_neighbours_until_they_are_written() {
+    for (medium_bytes, spoiled) in [(512, 9..10), (4096, 8..16)] {
+        let size_bytes = 512 * UNIT_COUNT;
+        let volatile = WriteCache::Volatile;
+        let mut recording = Recording::new(UNIT_BYTES, size_bytes, volatile, LyingFlush::default())
+            .with_medium_sector(medium_bytes);
+        let all = recording.submit_write(0, &[1; 512 * 24], true).unwrap();
+        recording.complete(all);
+        let one = recording.submit_write(9 * 512, &[2; 512], false).unwrap();
+        recording.complete(one);
+        let log = Arc::new(recording.finish());
+        let cuts = CutPolicy::Unreadable.cuts(&log, log.end, 1);
+        assert_eq!(cuts.len(), 1);
+        let mut medium = Overlay::new(Arc::clone(&log), cuts[0].clone());
+        let is_readable = |medium: &Overlay, unit: u64| {
+            let mut bytes = [0; 512];
+            let read = medium.read(512 * unit, &mut bytes);
+            assert!(read.is_err() || bytes == [1; 512], "unit {unit}");
+            read.is_ok()
+        };
+        for unit in 0..UNIT_COUNT {
+            assert_eq!(
+                is_readable(&medium, unit),
+                !spoiled.contains(&unit),
+                "{unit}"
+            );
+        }
+        medium.write(9 * 512, &[1; 512]).unwrap();
+        assert!(is_readable(&medium, 9));
+        assert_eq!(is_readable(&medium, 10), medium_bytes == 512);
+        medium.zero(8 * 512, 8 * 512).unwrap();
+        assert_eq!(medium.read(0, &mut [0; 512 * 24]), Ok(()));
     }
 }
 

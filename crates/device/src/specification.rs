@@ -41,6 +41,12 @@ pub trait BuildDevice: Sized {
     /// Returns the sector size of the device, in bytes.
     fn sector_bytes(&self) -> u32;
 
+    /// Returns the size of a sector of the medium, in bytes. A write of a part of one reads it first,
+    /// and a power cut can spoil all of it.
+    fn medium_sector_bytes(&self) -> u64 {
+        u64::from(self.sector_bytes())
+    }
+
     /// Returns the number of sectors of the device; `None` if the specification contradicts itself.
     fn sectors(&self) -> Option<u64>;
 
@@ -83,6 +89,13 @@ macro_rules! specifications {
             pub fn sector_bytes(&self) -> u32 {
                 match self {
                     $(Self::$Kind(of) => BuildDevice::sector_bytes(&**of),)*
+                }
+            }
+
+            /// Returns the size of a sector of the medium, in bytes.
+            pub fn medium_sector_bytes(&self) -> u64 {
+                match self {
+                    $(Self::$Kind(of) => BuildDevice::medium_sector_bytes(&**of),)*
                 }
             }
 
@@ -151,6 +164,10 @@ impl BuildDevice for DiskSpecification {
 
     fn sector_bytes(&self) -> u32 {
         self.sector_bytes
+    }
+
+    fn medium_sector_bytes(&self) -> u64 {
+        self.medium_sector_bytes()
     }
 
     fn sectors(&self) -> Option<u64> {

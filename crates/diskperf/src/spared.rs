@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const OUTPUT_ARGUMENTS: [&str; 12] = [
+const OUTPUT_ARGUMENTS: [&str; 13] = [
     "export_log",
     "junit",
     "metrics",
@@ -15,6 +15,7 @@ const OUTPUT_ARGUMENTS: [&str; 12] = [
     "perfetto",
     "record",
     "report",
+    "resume",
     "data_file",
     "socket",
     "fuse",

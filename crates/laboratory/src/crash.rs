@@ -10,6 +10,7 @@ mod check;
 mod directory;
 mod disks;
 mod filesystem;
+mod kept;
 mod mounted;
 mod program;
 mod reply;
@@ -17,21 +18,26 @@ mod report;
 mod search;
 mod workload;
 
-pub use report::{ChangedFile, CrashReport, FileSystemFailure, Loss, LostRequest, SavingFlush};
+pub use report::{
+    ChangedFile, CrashReport, CutMoment, CutStep, FileSystemFailure, Loss, LostRequest,
+    NumberedRequest, SavingFlush,
+};
 
 use crate::{LaboratoryError, RunRecorder};
 use check::Slot;
 use diskperf_crash::directory::SyncFailure;
 use diskperf_crash::{CutPolicy, Instants, Log, LyingFlush, log_writes};
 use diskperf_device::DeviceSpecification;
-use diskperf_system::host::fresh::{FreshKind, FreshSpec, enter_private_mounts};
+use diskperf_system::host::fresh::{FreshSpec, enter_private_mounts};
 use diskperf_system::host::is_root;
-use diskperf_system::host::mount_keeper::MountKeeper;
+use diskperf_system::host::mounter::Mounter;
 use diskperf_system::host::workspace::Workspace;
 use disks::Disks;
+use kept::KeptTest;
 use mounted::Mounted;
-use std::io::BufReader;
-use std::path::Path;
+use serde::de::DeserializeOwned;
+use std::io::{self, BufReader};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -55,6 +61,8 @@ pub struct CrashOptions {
     pub seed: u64,
     /// Media that are checked at the same time.
     pub jobs: usize,
+    /// File that keeps the test until it has ended, and from which an interrupted one goes on.
+    pub resume: Option<PathBuf>,
 }
 
 /// Source of the requests whose power cuts are checked.
@@ -70,18 +78,22 @@ pub enum RequestSource {
 #[derive(Clone, Debug)]
 pub enum DriveRequests {
     /// Command that runs on a file system on a modelled drive.
-    Workload {
-        /// Command of the workload.
-        command: String,
-        /// Drive that loses its power.
-        drive: Box<DeviceSpecification>,
-        /// Virtual seconds per elapsed second.
-        speed: f64,
-        /// Share of the flushes that the drive ignores.
-        lying: LyingFlush,
-    },
+    Workload(DriveWorkload),
     /// Log that was recorded before.
     Log(Arc<Log>),
+}
+
+/// Workload on a file system on a modelled drive.
+#[derive(Clone, Debug)]
+pub struct DriveWorkload {
+    /// Command of the workload.
+    pub command: String,
+    /// Drive that loses its power.
+    pub drive: Box<DeviceSpecification>,
+    /// Virtual seconds per elapsed second.
+    pub speed: f64,
+    /// Share of the flushes that the drive ignores.
+    pub lying: LyingFlush,
 }
 
 /// Workload in a recorded directory.
@@ -132,11 +144,29 @@ pub fn crash(
     stop: &AtomicBool,
     observer: &mut dyn CrashObserver,
 ) -> Result<CrashReport, LaboratoryError> {
+    let resume = options.resume.as_deref();
+    let mut kept = resume
+        .map(|path| KeptTest::open(path, options))
+        .transpose()?;
+    let report = crash_keeping(options, store, &mut kept, stop, observer)?;
+    if let Some(kept) = &mut kept {
+        kept.end()?;
+    }
+    Ok(report)
+}
+
+fn crash_keeping(
+    options: &CrashOptions,
+    store: Option<&Path>,
+    kept: &mut Option<KeptTest>,
+    stop: &AtomicBool,
+    observer: &mut dyn CrashObserver,
+) -> Result<CrashReport, LaboratoryError> {
     let requests = match &options.source {
         RequestSource::Drive(requests) => requests,
         RequestSource::Directory(workload) => {
             return in_workspace(store, |path| {
-                directory::crash_in_directory(options, workload, path, stop, observer)
+                directory::crash_in_directory(options, workload, path, kept, stop, observer)
             });
         }
     };
@@ -146,11 +176,15 @@ pub fn crash(
         ));
     }
     enter_private_mounts().map_err(LaboratoryError::request)?;
-    // Drives are served from here, so another process has to be the last one that has mounts of
-    // them. It is dropped last.
-    let _keeper = MountKeeper::start().map_err(LaboratoryError::work)?;
+    // Drives are served from here, so other processes have to be the last ones that have mounts of
+    // them. They are dropped last.
+    let mounters = start_mounters(options).map_err(LaboratoryError::work)?;
     in_workspace(store, |path| {
-        crash_in(options, requests, path, stop, observer)
+        let place = MountPlace {
+            workspace: path,
+            mounters: &mounters,
+        };
+        crash_in(options, requests, &place, kept, stop, observer)
     })
 }
 
@@ -173,50 +207,49 @@ fn in_workspace(
     Ok(report)
 }
 
+/// Starts a mounter for each medium that is checked at the same time.
+fn start_mounters(options: &CrashOptions) -> io::Result<Vec<Mounter>> {
+    let jobs = match options.filesystem.filesystem_kind.mounts_copies() {
+        true => options.jobs.max(1),
+        false => 1,
+    };
+    (0..jobs).map(|_| Mounter::start()).collect()
+}
+
+/// Folder of a test on a drive, and the processes that mount there.
+struct MountPlace<'p> {
+    workspace: &'p Path,
+    mounters: &'p [Mounter],
+}
+
 fn crash_in(
     options: &CrashOptions,
     requests: &DriveRequests,
-    workspace: &Path,
+    place: &MountPlace<'_>,
+    kept: &mut Option<KeptTest>,
     stop: &AtomicBool,
     observer: &mut dyn CrashObserver,
 ) -> Result<CrashReport, LaboratoryError> {
-    let jobs = match options.filesystem.filesystem_kind {
-        // Its kernel tells file systems by a number that all media share.
-        FreshKind::Btrfs => 1,
-        _ => options.jobs.max(1),
+    let recorded = match requests {
+        DriveRequests::Log(log) => place.show(Arc::clone(log))?,
+        DriveRequests::Workload(workload) => match interrupted_log(kept)? {
+            Some(log) => place.show(Arc::new(log))?,
+            None => place.record(options, workload, stop)?,
+        },
     };
-    let disks = match requests {
-        DriveRequests::Log(log) => Disks::of_log(log, jobs),
-        DriveRequests::Workload {
-            drive,
-            speed,
-            lying,
-            ..
-        } => Disks::of_drive(
-            drive,
-            &options.filesystem,
-            *speed,
-            *lying,
-            options.seed,
-            jobs,
-        )?,
-    };
-    let mounted = Mounted::mount(Arc::new(disks), &workspace.join("disks"))?;
-    let log = match requests {
-        DriveRequests::Log(log) => Arc::clone(log),
-        DriveRequests::Workload { command, .. } => {
-            workload::run_workload(command, &options.filesystem, &mounted, workspace, stop)?;
-            Arc::new(mounted.disks().finish_recording())
-        }
-    };
+    let RecordedDrive { mounted, log } = recorded;
+    if let Some(kept) = kept {
+        kept.begin(&*log)?;
+    }
     observer.recorded(&log)?;
-    let slots: Result<Vec<Slot>, _> = (0..jobs)
-        .map(|number| Slot::attach(&mounted, number, workspace, options))
+    let numbered = place.mounters.iter().enumerate();
+    let slots: Result<Vec<Slot>, _> = numbered
+        .map(|(number, mounter)| Slot::attach(&mounted, number, mounter, place.workspace, options))
         .collect();
     let slots = slots?;
     let report = match stop.load(Ordering::SeqCst) {
         true => Err(LaboratoryError::Interrupted),
-        false => search::search(&log, options, &slots, stop, observer),
+        false => search::search(&log, options, &slots, kept, stop, observer),
     };
     let detached = slots.into_iter().map(Slot::detach);
     let detached: Result<Vec<()>, _> = detached.collect();
@@ -225,4 +258,44 @@ fn crash_in(
     detached?;
     unmounted?;
     Ok(report)
+}
+
+/// Returns the log of an interrupted test; `None` if this one begins anew.
+fn interrupted_log<T: DeserializeOwned>(
+    kept: &Option<KeptTest>,
+) -> Result<Option<T>, LaboratoryError> {
+    kept.as_ref().map_or(Ok(None), KeptTest::log)
+}
+
+/// Log of a drive, and the mount with the media of its cuts.
+struct RecordedDrive {
+    mounted: Mounted,
+    log: Arc<Log>,
+}
+
+impl MountPlace<'_> {
+    fn mount(&self, disks: Disks) -> Result<Mounted, LaboratoryError> {
+        Mounted::mount(Arc::new(disks), &self.workspace.join("disks"))
+    }
+
+    /// Shows the media of a log that was recorded before.
+    fn show(&self, log: Arc<Log>) -> Result<RecordedDrive, LaboratoryError> {
+        let mounted = self.mount(Disks::of_log(&log, self.mounters.len()))?;
+        Ok(RecordedDrive { mounted, log })
+    }
+
+    fn record(
+        &self,
+        options: &CrashOptions,
+        workload: &DriveWorkload,
+        stop: &AtomicBool,
+    ) -> Result<RecordedDrive, LaboratoryError> {
+        let filesystem = &options.filesystem;
+        let disks = Disks::of_drive(workload, filesystem, options.seed, self.mounters.len())?;
+        let mounted = self.mount(disks)?;
+        let (command, mounter) = (&workload.command, &self.mounters[0]);
+        workload::run_workload(command, filesystem, &mounted, mounter, self.workspace, stop)?;
+        let log = Arc::new(mounted.disks().finish_recording());
+        Ok(RecordedDrive { mounted, log })
+    }
 }

@@ -1,5 +1,7 @@
 //! Changes of files and names.
 
+use super::stored::pages;
+use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::sync::Arc;
 
@@ -7,11 +9,11 @@ use std::sync::Arc;
 pub const PAGE_BYTES: u64 = 4096;
 
 /// Number of a file, directory or symbolic link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct NodeId(pub u64);
 
 /// Name in a directory.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct EntryName {
     /// Directory of the name.
     pub directory: NodeId,
@@ -20,11 +22,12 @@ pub struct EntryName {
 }
 
 /// Change of a file's data or size.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DataChange {
     /// File whose data or size changes.
     pub file: NodeId,
     /// Contents of each changed page after the change, by page of the file.
+    #[serde(with = "pages")]
     pub pages: Vec<(u64, Arc<[u8]>)>,
     /// First page of those that a truncation removes; `None` for a write.
     pub removed_from: Option<u64>,
@@ -44,7 +47,7 @@ impl DataChange {
 }
 
 /// Kind of a change of names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NameOperation {
     /// Creation of a file, directory or symbolic link.
     Create,
@@ -57,7 +60,7 @@ pub enum NameOperation {
 }
 
 /// Atomic change of one or two names.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NameChange {
     /// Kind of the change.
     pub operation: NameOperation,
@@ -72,7 +75,7 @@ pub struct NameChange {
 }
 
 /// Change of a directory's files.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum FileChange {
     /// Change of a file's data or size.
     Data(DataChange),
@@ -92,6 +95,14 @@ impl FileChange {
                 NameOperation::Remove => "remove",
                 NameOperation::Rename => "rename",
             },
+        }
+    }
+
+    /// Number of parts that a cut keeps or loses.
+    pub fn part_count(&self) -> u64 {
+        match self {
+            Self::Data(change) => change.part_count(),
+            Self::Name(_) => 1,
         }
     }
 

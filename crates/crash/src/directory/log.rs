@@ -1,7 +1,9 @@
 //! Finished log of the operations on a directory, and the trees that cuts leave.
 
+use super::stored::StoredDirectoryLog;
 use super::{DataChange, EntryName, FileChange, NameChange, Node, NodeId, PAGE_BYTES};
 use crate::{Cut, Log};
+use serde::{Deserialize, Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -30,7 +32,8 @@ pub enum SurvivingEntry {
 }
 
 /// Requests and marks of programs on a directory.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "StoredDirectoryLog<'_>")]
 pub struct DirectoryLog {
     pub(super) log: Arc<Log>,
     pub(super) changes: BTreeMap<usize, FileChange>,
@@ -41,6 +44,12 @@ pub struct DirectoryLog {
     pub(super) root: NodeId,
     /// Latest name of each node.
     pub(super) names: BTreeMap<NodeId, EntryName>,
+}
+
+impl Serialize for DirectoryLog {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        StoredDirectoryLog::from(self).serialize(serializer)
+    }
 }
 
 impl DirectoryLog {
@@ -97,7 +106,12 @@ impl DirectoryLog {
         }
         let mut tree = BTreeMap::new();
         let mut left = vec![(PathBuf::new(), self.root)];
+        let mut passed = BTreeSet::new();
         while let Some((path, directory)) = left.pop() {
+            // A log that was read may have a directory in several places.
+            if !passed.insert(directory) {
+                continue;
+            }
             for (name, &node) in directories.get(&directory).into_iter().flatten() {
                 let path = path.join(name);
                 let entry = match self.nodes.get(&node) {

@@ -170,10 +170,7 @@ impl DirectoryRecording {
     }
 
     fn record(&mut self, change: FileChange, is_durable: bool) {
-        let parts = match &change {
-            FileChange::Data(change) => change.part_count(),
-            FileChange::Name(_) => 1,
-        };
+        let parts = change.part_count();
         if parts == 0 {
             return;
         }

@@ -45,7 +45,8 @@ pub(crate) struct CrashArguments {
     #[arg(long, value_name = "each|marks|all|N", value_parser = parse_instants, allow_negative_numbers = true)]
     pub(crate) cuts: Option<Instants>,
     /// Survivors of a cut among the writes that no flush covers: none, all, likely, torn,
-    /// random:SEED, or each of these and a second random choice
+    /// random:SEED, or each of these and a second random choice; or unreadable, all but a sector
+    /// that was being written
     #[arg(long, value_name = "POLICY", default_value = "each", value_parser = parse_policy)]
     pub(crate) cut: CutPolicy,
     /// Let the drive ignore flushes, or the directory syncs: all of them or the first K of each N
@@ -61,6 +62,10 @@ pub(crate) struct CrashArguments {
     /// Write the result to this file as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
+    /// Keep the recorded requests and the verdicts in this file until the test has ended: the same
+    /// command goes on with a test that was interrupted or killed
+    #[arg(long, value_name = "FILE")]
+    pub(crate) resume: Option<PathBuf>,
     /// Media that are checked at the same time [default: four for each processor, and one with
     /// --directory]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64), allow_negative_numbers = true)]
@@ -119,6 +124,7 @@ fn parse_policy(text: &str) -> Result<CutPolicy, String> {
         "all" => return Ok(CutPolicy::All),
         "likely" => return Ok(CutPolicy::Likely),
         "torn" => return Ok(CutPolicy::Torn),
+        "unreadable" => return Ok(CutPolicy::Unreadable),
         "each" => return Ok(CutPolicy::Each),
         _ => {}
     }
@@ -127,7 +133,7 @@ fn parse_policy(text: &str) -> Result<CutPolicy, String> {
     let random = seed.map(|seed| CutPolicy::Random { seed });
     random.ok_or_else(|| {
         format!(
-            "`{text}` is no policy: write none, all, likely, torn, each, or random:7 with a seed"
+            "`{text}` is no policy: write none, all, likely, torn, unreadable, each, or random:7 with a seed"
         )
     })
 }

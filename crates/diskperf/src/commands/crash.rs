@@ -5,12 +5,13 @@ mod format;
 use super::{CommandResult, DONE, FAILED};
 use crate::arguments::{CrashArguments, CrashFormat};
 use crate::commands::serve::serve_error;
-use crate::output::print;
+use crate::output::{print, print_message};
 use crate::progress::CountProgress;
 use crate::signals::stop_on_signals;
-use diskperf_crash::{Instants, Log, log_writes};
+use diskperf_crash::{CutPolicy, Instants, Log, log_writes};
 use diskperf_laboratory::crash::{
-    self, CrashObserver, CrashOptions, DirectoryWorkload, DriveRequests, RequestSource,
+    self, CrashObserver, CrashOptions, DirectoryWorkload, DriveRequests, DriveWorkload,
+    RequestSource,
 };
 use diskperf_laboratory::crew::available_threads;
 use diskperf_laboratory::{LaboratoryError, Output};
@@ -41,6 +42,7 @@ pub(crate) fn crash(arguments: &CrashArguments, store: Option<&Path>) -> Command
             (None, true) => available_threads(),
             (None, false) => MEDIA_PER_PROCESSOR * available_threads(),
         },
+        resume: arguments.resume.clone(),
     };
     let open = |option: &str, path: &Option<PathBuf>| {
         let path = path.as_deref();
@@ -51,10 +53,19 @@ pub(crate) fn crash(arguments: &CrashArguments, store: Option<&Path>) -> Command
     let mut watcher = Watcher {
         export: open("--export-log", &arguments.export_log)?,
         progress: CountProgress::new(arguments.quiet),
+        checked: None,
     };
     let stop = stop_on_signals()?;
-    let report = crash::crash(&options, store, &stop, &mut watcher)?;
+    let report = crash::crash(&options, store, &stop, &mut watcher);
+    let checked = watcher.checked;
     drop(watcher);
+    if let (Err(_), Some(path), Some(Checked { count, of })) = (&report, &options.resume, checked) {
+        let path = path.display();
+        print_message(&format!(
+            "{count} of {of} cuts are checked and kept in {path}: the same command checks the others"
+        ));
+    }
+    let report = report?;
     print(&match arguments.format {
         CrashFormat::Table => format::table(arguments, &report),
         CrashFormat::Json => {
@@ -75,6 +86,11 @@ pub(crate) fn crash(arguments: &CrashArguments, store: Option<&Path>) -> Command
 
 fn source(arguments: &CrashArguments) -> Result<RequestSource, LaboratoryError> {
     let lying = arguments.lying_flush.unwrap_or_default();
+    if arguments.directory && arguments.cut == CutPolicy::Unreadable {
+        return Err(LaboratoryError::Request(
+            "--cut unreadable: files have no sectors that a cut makes unreadable: name a drive (`--on`) in place of --directory".to_owned(),
+        ));
+    }
     match (&arguments.log, &arguments.workload, &arguments.on) {
         (Some(log), ..) => {
             let log = crash::read_log(log, arguments.size)?;
@@ -91,12 +107,13 @@ fn source(arguments: &CrashArguments) -> Result<RequestSource, LaboratoryError> 
             let catalogue = load_catalogue(arguments.catalogue.as_deref())?;
             let drive =
                 resolve_drive(&catalogue, drive, &arguments.settings).map_err(serve_error)?;
-            Ok(RequestSource::Drive(DriveRequests::Workload {
+            let workload = DriveWorkload {
                 command: command.clone(),
                 drive: Box::new(drive),
                 speed: arguments.speed,
                 lying,
-            }))
+            };
+            Ok(RequestSource::Drive(DriveRequests::Workload(workload)))
         }
         (None, ..) => Err(LaboratoryError::Request(
             "name a workload and a drive (`--on`), or a log (`--log`)".to_owned(),
@@ -108,6 +125,15 @@ fn source(arguments: &CrashArguments) -> Result<RequestSource, LaboratoryError> 
 struct Watcher {
     export: Option<Output>,
     progress: CountProgress,
+    /// Progress that was shown last.
+    checked: Option<Checked>,
+}
+
+/// Number of cuts that are checked, and of all of them.
+#[derive(Clone, Copy)]
+struct Checked {
+    count: usize,
+    of: usize,
 }
 
 impl CrashObserver for Watcher {
@@ -119,6 +145,10 @@ impl CrashObserver for Watcher {
     }
 
     fn checked(&mut self, checked_count: usize, cut_count: usize, failure_count: usize) {
+        self.checked = Some(Checked {
+            count: checked_count,
+            of: cut_count,
+        });
         self.progress.show(checked_count, cut_count, failure_count);
     }
 }

@@ -29,7 +29,8 @@ fn the_table_names_the_loss_and_junit_has_it_too() {
         "junit.xml",
     ];
     let parts = [
-        "first loss: at instant",
+        "first loss: power cut ",
+        "after the mark `0`",
         "lost `0`, which was marked durable",
         "it suffices to lose request",
         "before the mark `0` would have saved it",

@@ -4,6 +4,7 @@
 mod command;
 mod directory;
 mod programs;
+mod resume;
 mod store;
 #[path = "../support/mod.rs"]
 mod support;

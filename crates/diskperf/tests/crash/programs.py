@@ -385,6 +385,27 @@ def reserved_check(durable):
     blocks("reserved", durable)
 
 
+def sector_write(mark, _):
+    """Records of 512 bytes side by side, each durable when its write returns."""
+    file = prepared("sectors", 4096, os.O_DIRECT | os.O_DSYNC)
+    for number in range(COUNT):
+        os.pwrite(file, aligned(page(number, 512)), 512 * number)
+        mark(number)
+
+
+def sector_check(durable):
+    if durable:
+        file = os.open("sectors", os.O_RDONLY | os.O_DIRECT)
+    for number in durable:
+        record = mmap.mmap(-1, 512)
+        try:
+            os.preadv(file, [record], 512 * number)
+        except OSError as error:
+            sys.exit(f"record {number} is unreadable: {error}")
+        if record[:] != page(number, 512):
+            sys.exit(f"record {number} is lost")
+
+
 def replaced_tree_write(mark, _):
     """A tree of directories that is built aside, synced from its leaves up, and moved."""
     os.mkdir("trees")

@@ -89,6 +89,31 @@ fn a_file_that_is_emptied_before_it_is_replaced_is_lost() {
     }
 }
 
+/// A disk with sectors of 4 KiB reads and writes seven neighbours of a sector of 512 bytes.
+#[test]
+fn a_sector_that_was_being_written_spoils_its_neighbours() {
+    let name = "a_sector_that_was_being_written_spoils_its_neighbours";
+    if !can_run(name, EXT4) {
+        return;
+    }
+    let user = User::new();
+    let [workload, check] =
+        ["write sector right", "check sector"].map(|words| format!("{} {words}", planted()));
+    let disk = ["--on", "sata-consumer", "--speed", "10"];
+    let cuts = ["--cut", "unreadable", "--cuts", "all", "--format", "json"];
+    let words = ["crash", &workload, "--check", &check];
+    let words = [&words[..], &disk, &cuts].concat();
+    let report = user.run(&words).expect(1, &[]).json();
+    let first = &report["lost"][0]["requests_before"][0];
+    assert_eq!(first["unreadable"]["units"], 8, "{report:#}");
+    assert!(first["units"].as_u64() < Some(8), "{report:#}");
+    let medium = ["--set", "drive.medium_sector_bytes=512"];
+    let report = user.run(&[&words[..], &medium].concat()).json();
+    // The file system may miss blocks of its own, but no record is lost.
+    assert_eq!(report["lost"], serde_json::json!([]), "{report:#}");
+    assert!(report["cuts"].as_u64() > Some(20), "{report:#}");
+}
+
 /// A sample of the instants. The programs with a bug beside them are tested there.
 #[test]
 fn correct_programs_raise_no_alarm() {

@@ -306,6 +306,11 @@ const ARGUMENTS: &[(&str, &str, Names)] = &[
         "junit",
         Written("crash true --on nvme-tlc --junit {}"),
     ),
+    (
+        "crash",
+        "resume",
+        Written("crash true --on nvme-tlc --resume {}"),
+    ),
     ("serve", "drive", Read("serve {} --for 10ms")),
     (
         "serve",

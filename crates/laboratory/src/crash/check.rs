@@ -9,17 +9,19 @@ use super::program::{run_captured, shell};
 use super::report::ChangedFile;
 use super::workload::{MountedDisk, attach};
 use crate::LaboratoryError;
-use diskperf_crash::{Cut, Log, Mark};
+use diskperf_crash::{Cut, Log, Mark, RequestKind};
 use diskperf_system::host::child_group::GroupEnd;
 use diskperf_system::host::device::LoopDevice;
 use diskperf_system::host::fresh::{FreshSpec, check_filesystem};
+use diskperf_system::host::mounter::Mounter;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Outcome of a check.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Verdict {
     Good,
     /// The user's check failed, with its output.
@@ -42,13 +44,17 @@ pub(super) trait Checker: Sync {
     /// Describes the file or name that a request changes; `None` for requests of a drive.
     fn changed_file(&self, request: usize) -> Option<ChangedFile>;
 
+    /// Name of the requests that make changes durable.
+    fn flush_name(&self) -> &'static str;
+
     /// Reports whether a flush or sync is one for a change that completed before.
     fn covers(&self, flush: usize, change: usize) -> bool;
 }
 
 /// Disk on which one medium after the other is checked.
-pub(super) struct Slot {
+pub(super) struct Slot<'m> {
     number: usize,
+    mounter: &'m Mounter,
     device: LoopDevice,
     disks: Arc<Disks>,
     /// Folder with the mount point and the files that a check reads and writes.
@@ -57,10 +63,11 @@ pub(super) struct Slot {
     user_check: UserCheck,
 }
 
-impl Slot {
+impl<'m> Slot<'m> {
     pub(super) fn attach(
         mounted: &Mounted,
         number: usize,
+        mounter: &'m Mounter,
         workspace: &Path,
         options: &CrashOptions,
     ) -> Result<Self, LaboratoryError> {
@@ -68,6 +75,7 @@ impl Slot {
         std::fs::create_dir_all(folder.join("files")).map_err(LaboratoryError::work)?;
         Ok(Self {
             number,
+            mounter,
             device: attach(mounted, &slot_name(number))?,
             disks: Arc::clone(mounted.disks()),
             user_check: UserCheck::new(folder.clone(), options),
@@ -81,7 +89,7 @@ impl Slot {
     }
 }
 
-impl Checker for Slot {
+impl Checker for Slot<'_> {
     fn check(
         &self,
         log: &Arc<Log>,
@@ -94,7 +102,7 @@ impl Checker for Slot {
         self.device.drop_pages().map_err(LaboratoryError::work)?;
         let device = self.device.device().path();
         let directory = self.folder.join("files");
-        let disk = match MountedDisk::mount(&self.filesystem, device, &directory) {
+        let disk = match MountedDisk::mount(self.mounter, &self.filesystem, device, &directory) {
             Ok(disk) => disk,
             Err(error) => return Ok(Verdict::Damaged(error.to_string())),
         };
@@ -111,6 +119,10 @@ impl Checker for Slot {
 
     fn changed_file(&self, _: usize) -> Option<ChangedFile> {
         None
+    }
+
+    fn flush_name(&self) -> &'static str {
+        RequestKind::Flush.name()
     }
 
     fn covers(&self, _: usize, _: usize) -> bool {

@@ -3,7 +3,10 @@
 mod check;
 mod files;
 
-use super::{CrashObserver, CrashOptions, CrashReport, DirectoryWorkload, program, search};
+use super::{
+    CrashObserver, CrashOptions, CrashReport, DirectoryWorkload, KeptTest, interrupted_log,
+    program, search,
+};
 use crate::LaboratoryError;
 use check::TreeSlot;
 use diskperf_crash::directory::{DirectoryLog, DirectoryRecording};
@@ -24,17 +27,25 @@ pub(super) fn crash_in_directory(
     options: &CrashOptions,
     workload: &DirectoryWorkload,
     workspace: &Path,
+    kept: &mut Option<KeptTest>,
     stop: &AtomicBool,
     observer: &mut dyn CrashObserver,
 ) -> Result<CrashReport, LaboratoryError> {
-    let log = Arc::new(record(workload, workspace, stop)?);
+    let log = match interrupted_log(kept)? {
+        Some(log) => log,
+        None => record(workload, workspace, stop)?,
+    };
+    if let Some(kept) = kept {
+        kept.begin(&log)?;
+    }
+    let log = Arc::new(log);
     observer.recorded(log.requests())?;
     let slots: Result<Vec<TreeSlot>, _> = (0..options.jobs.max(1))
         .map(|number| TreeSlot::create(&log, number, workspace, options))
         .collect();
     match stop.load(Ordering::SeqCst) {
         true => Err(LaboratoryError::Interrupted),
-        false => search::search(log.requests(), options, &slots?, stop, observer),
+        false => search::search(log.requests(), options, &slots?, kept, stop, observer),
     }
 }
 

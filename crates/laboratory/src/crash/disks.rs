@@ -1,9 +1,10 @@
 //! The modelled drive and the media under check, as files of one mount.
 
+use super::DriveWorkload;
 use super::reply::PendingReply;
 use crate::LaboratoryError;
-use diskperf_crash::{Cut, Log, LyingFlush, Overlay, Recording};
-use diskperf_device::{DeviceSpecification, Drive, Unit, WriteCache};
+use diskperf_crash::{Cut, Log, Overlay, Recording};
+use diskperf_device::{Drive, Unit, WriteCache};
 use diskperf_serve::{Client, Clock, Completed, ServedDrive, ServedRequest};
 use diskperf_sim::RandomStreams;
 use diskperf_system::host::fresh::FreshSpec;
@@ -40,13 +41,12 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Disks {
     pub(super) fn of_drive(
-        drive: &DeviceSpecification,
+        workload: &DriveWorkload,
         filesystem: &FreshSpec,
-        speed: f64,
-        lying: LyingFlush,
         seed: u64,
         jobs: usize,
     ) -> Result<Self, LaboratoryError> {
+        let drive = &workload.drive;
         let image_bytes = filesystem
             .image_bytes(PAYLOAD_BYTES.min(filesystem.size_bytes.unwrap_or(PAYLOAD_BYTES) / 2));
         let size_bytes = image_bytes.map_err(LaboratoryError::request)?;
@@ -63,10 +63,12 @@ impl Disks {
             true => WriteCache::Volatile,
             false => WriteCache::Durable,
         };
-        let served = ServedDrive::start(Drive::new(device), Clock::start(speed), false)
+        let served = ServedDrive::start(Drive::new(device), Clock::start(workload.speed), false)
             .map_err(LaboratoryError::work)?;
+        let recording = Recording::new(unit_bytes, size_bytes, cache, workload.lying)
+            .with_medium_sector(drive.medium_sector_bytes());
         Ok(Self {
-            recording: Mutex::new(Some(Recording::new(unit_bytes, size_bytes, cache, lying))),
+            recording: Mutex::new(Some(recording)),
             drive: Some(served),
             ..Self::new(size_bytes, unit_bytes, jobs)
         })

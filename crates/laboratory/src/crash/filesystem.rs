@@ -2,7 +2,7 @@
 
 use super::disks::{Disks, PendingRequest};
 use super::reply::PendingReply;
-use diskperf_crash::RequestKind as Recorded;
+use diskperf_crash::{ReadError, RequestKind as Recorded};
 use diskperf_serve::{RequestKind, ServedRequest};
 use fuser::{
     BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
@@ -255,7 +255,8 @@ impl Filesystem for DiskFiles {
                 match read {
                     // An empty slot reads as zeroes, for whoever looks for signatures.
                     None | Some(Ok(())) => reply.data(&buffer),
-                    Some(Err(_)) => reply.error(Errno::EINVAL),
+                    Some(Err(ReadError::Unreadable(_))) => reply.error(Errno::EIO),
+                    Some(Err(ReadError::OutOfRange(_))) => reply.error(Errno::EINVAL),
                 }
             }
             Some(Node::Marks) => reply.data(&[]),

@@ -1,5 +1,7 @@
 //! Result of the power cuts of a workload.
 
+use std::ops::Range;
+
 /// File or name that a request of a recorded directory changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedFile {
@@ -9,6 +11,43 @@ pub struct ChangedFile {
     pub place: String,
     /// Path of the file or directory whose sync makes the change durable.
     pub synced: String,
+}
+
+/// Step of the workload at which the power is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CutStep {
+    /// Start of the workload.
+    Start,
+    /// Moment before the completion of the request.
+    BeforeCompletion(NumberedRequest),
+    /// Moment after the submission of the request.
+    AfterSubmission(NumberedRequest),
+    /// Moment after the completion of the request.
+    AfterCompletion(NumberedRequest),
+    /// Moment after the last mark before the cut.
+    AfterMark,
+    /// End of the workload.
+    End,
+}
+
+/// Request by its number and kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NumberedRequest {
+    /// Number of the request in the workload, from 1.
+    pub request: usize,
+    /// Name of the kind of request, such as `flush`.
+    pub kind: &'static str,
+}
+
+/// Moment of a power cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CutMoment {
+    /// Number of submissions, completions and marks of the workload before the cut.
+    pub position: usize,
+    /// Step of the workload at which the power is cut.
+    pub step: CutStep,
+    /// Name of the last mark before the cut; `None` before the first one.
+    pub last_mark: Option<String>,
 }
 
 /// Request whose fate is part of a loss.
@@ -26,6 +65,9 @@ pub struct LostRequest {
     pub unit_count: u64,
     /// Number of units that the cut lost; fewer than all in a torn write.
     pub lost_unit_count: u64,
+    /// Units that are unreadable, because the drive was writing their sector; they may be more than
+    /// the request changes.
+    pub unreadable: Option<Range<u64>>,
 }
 
 /// Place at which a flush would have prevented a loss.
@@ -49,8 +91,8 @@ pub struct SavingFlush {
 /// Cut after which the check failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// Instant of the cut, as number of submissions, completions and marks before it.
-    pub cut: usize,
+    /// Moment of the cut.
+    pub cut: CutMoment,
     /// Name of the first mark whose data is lost; `None` if the check fails without any mark, or
     /// if this loss was not examined further.
     pub mark: Option<String>,
@@ -70,8 +112,8 @@ pub struct Loss {
 /// Cut after which the file system does not mount, or its checker finds damage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileSystemFailure {
-    /// Instant of the cut, as number of submissions, completions and marks before it.
-    pub cut: usize,
+    /// Moment of the cut.
+    pub cut: CutMoment,
     /// Output of mount or of the checker.
     pub output: String,
 }

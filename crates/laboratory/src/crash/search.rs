@@ -2,11 +2,13 @@
 
 use super::check::{Checker, Verdict};
 use super::disks::lock;
+use super::kept::KeptTest;
 use super::{
-    CrashObserver, CrashOptions, CrashReport, FileSystemFailure, Loss, LostRequest, SavingFlush,
+    CrashObserver, CrashOptions, CrashReport, CutMoment, CutStep, FileSystemFailure, Loss,
+    LostRequest, NumberedRequest, SavingFlush,
 };
 use crate::LaboratoryError;
-use diskperf_crash::{Cut, Fate, Log, Mark, minimise};
+use diskperf_crash::{Cut, Entry, Fate, Log, Mark, minimise};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,6 +22,7 @@ pub(super) fn search<C: Checker>(
     log: &Arc<Log>,
     options: &CrashOptions,
     slots: &[C],
+    kept: &mut Option<KeptTest>,
     stop: &AtomicBool,
     observer: &mut dyn CrashObserver,
 ) -> Result<CrashReport, LaboratoryError> {
@@ -28,7 +31,7 @@ pub(super) fn search<C: Checker>(
         .iter()
         .flat_map(|&position| options.policy.cuts(log, position, options.seed));
     let cuts: Vec<Cut> = cuts.collect();
-    let verdicts = check_all(log, &cuts, slots, stop, observer)?;
+    let verdicts = check_all(log, &cuts, slots, kept, stop, observer)?;
     let mut report = CrashReport {
         change_count: log.change_count(),
         flush_count: log.flush_count(),
@@ -38,18 +41,18 @@ pub(super) fn search<C: Checker>(
         ..CrashReport::default()
     };
     for (cut, verdict) in cuts.iter().zip(verdicts) {
-        let instant = cut.position - log.begin;
+        let moment = || describe_moment(log, cut.position, &slots[0]);
         match verdict {
             Verdict::Good => {}
             Verdict::Damaged(output) => report.fsck_failures.push(FileSystemFailure {
-                cut: instant,
+                cut: moment(),
                 output,
             }),
             Verdict::Lost(output) => {
                 let loss = match report.lost.is_empty() {
                     true => examine(log, cut, output, &slots[0], stop)?,
                     false => Loss {
-                        cut: instant,
+                        cut: moment(),
                         mark: None,
                         requests_before: None,
                         kept_requests: Vec::new(),
@@ -65,47 +68,82 @@ pub(super) fn search<C: Checker>(
 }
 
 /// Verdicts so far, by number of the cut, with their count and that of the failures among them.
-#[derive(Default)]
-struct Verdicts {
+struct Verdicts<'k> {
     found: Vec<Option<Verdict>>,
     checked_count: usize,
     failure_count: usize,
     error: Option<LaboratoryError>,
+    kept: Option<&'k mut KeptTest>,
+}
+
+impl<'k> Verdicts<'k> {
+    /// Creates the verdicts of as many cuts, with those of an interrupted test.
+    fn begin(cut_count: usize, kept: &'k mut Option<KeptTest>) -> Self {
+        let mut verdicts = Self {
+            found: vec![None; cut_count],
+            checked_count: 0,
+            failure_count: 0,
+            error: None,
+            kept: None,
+        };
+        for (number, verdict) in kept.iter().flat_map(KeptTest::verdicts) {
+            if *number < cut_count {
+                verdicts.insert(*number, verdict.clone());
+            }
+        }
+        verdicts.kept = kept.as_mut();
+        verdicts
+    }
+
+    fn unchecked(&self) -> impl Iterator<Item = usize> {
+        let found = self.found.iter().enumerate();
+        found.filter_map(|(number, verdict)| verdict.is_none().then_some(number))
+    }
+
+    fn insert(&mut self, number: usize, verdict: Verdict) {
+        self.checked_count += 1;
+        self.failure_count += usize::from(verdict != Verdict::Good);
+        self.found[number] = Some(verdict);
+    }
+
+    fn add(&mut self, number: usize, verdict: Verdict) -> Result<(), LaboratoryError> {
+        if let Some(kept) = &mut self.kept {
+            kept.add(number, &verdict)?;
+        }
+        self.insert(number, verdict);
+        Ok(())
+    }
 }
 
 fn check_all<C: Checker>(
     log: &Arc<Log>,
     cuts: &[Cut],
     slots: &[C],
+    kept: &mut Option<KeptTest>,
     stop: &AtomicBool,
     observer: &mut dyn CrashObserver,
 ) -> Result<Vec<Verdict>, LaboratoryError> {
+    let verdicts = Verdicts::begin(cuts.len(), kept);
+    let unchecked: Vec<usize> = verdicts.unchecked().collect();
     let next = AtomicUsize::new(0);
-    let verdicts = Mutex::new(Verdicts {
-        found: vec![None; cuts.len()],
-        ..Verdicts::default()
-    });
+    let verdicts = Mutex::new(verdicts);
     let observer = Mutex::new(observer);
     let work = |slot: &C| {
         loop {
-            let number = next.fetch_add(1, Ordering::SeqCst);
-            let Some(cut) = cuts.get(number) else { return };
+            let turn = next.fetch_add(1, Ordering::SeqCst);
+            let Some(&number) = unchecked.get(turn) else {
+                return;
+            };
+            let cut = &cuts[number];
             let verdict = match stop.load(Ordering::SeqCst) {
                 true => Err(LaboratoryError::Interrupted),
                 false => slot.check(log, cut, log.marks_before(cut.position), stop),
             };
             let mut verdicts = lock(&verdicts);
-            match verdict {
-                Ok(verdict) => {
-                    verdicts.checked_count += 1;
-                    verdicts.failure_count += usize::from(verdict != Verdict::Good);
-                    verdicts.found[number] = Some(verdict);
-                }
-                Err(error) => {
-                    verdicts.error.get_or_insert(error);
-                    next.store(cuts.len(), Ordering::SeqCst);
-                    return;
-                }
+            if let Err(error) = verdict.and_then(|verdict| verdicts.add(number, verdict)) {
+                verdicts.error.get_or_insert(error);
+                next.store(cuts.len(), Ordering::SeqCst);
+                return;
             }
             let (checked, failures) = (verdicts.checked_count, verdicts.failure_count);
             lock(&observer).checked(checked, cuts.len(), failures);
@@ -263,7 +301,7 @@ fn examine(
     };
     let describe = |request: &usize| describe(log, &smallest, *request, slot);
     Ok(Loss {
-        cut: cut.position - log.begin,
+        cut: describe_moment(log, cut.position, slot),
         mark: mark.map(|mark| mark.name),
         requests_before: Some(lost.iter().map(describe).collect()),
         kept_requests: kept.iter().map(describe).collect(),
@@ -320,13 +358,47 @@ fn saving_flush(
     })
 }
 
+fn describe_moment(log: &Log, position: usize, slot: &dyn Checker) -> CutMoment {
+    let numbered = |index: usize| NumberedRequest {
+        request: log.number(index),
+        kind: kind_name(log, index, slot),
+    };
+    let is_boundary = |index: usize| !log.requests[index].is_change() || log.requests[index].fua;
+    let before = position.checked_sub(1).filter(|_| position > log.begin);
+    let step = match (log.entries.get(position), before.map(|at| log.entries[at])) {
+        _ if position == log.end => CutStep::End,
+        (Some(Entry::Complete(index)), _) if is_boundary(*index) => {
+            CutStep::BeforeCompletion(numbered(*index))
+        }
+        (_, Some(Entry::Submit(index))) => CutStep::AfterSubmission(numbered(index)),
+        (_, Some(Entry::Complete(index))) => CutStep::AfterCompletion(numbered(index)),
+        (_, Some(Entry::Mark(_))) => CutStep::AfterMark,
+        (_, None) => CutStep::Start,
+    };
+    let last_mark = log.marks_before(position).last();
+    CutMoment {
+        position: position - log.begin,
+        step,
+        last_mark: last_mark.map(|mark| mark.name.clone()),
+    }
+}
+
+/// Name of a request's kind, as users of the drive or directory know it.
+fn kind_name(log: &Log, index: usize, slot: &dyn Checker) -> &'static str {
+    match slot.changed_file(index) {
+        Some(file) => file.kind,
+        None if log.requests[index].is_change() => log.requests[index].kind.name(),
+        None => slot.flush_name(),
+    }
+}
+
 fn describe(log: &Log, cut: &Cut, index: usize, slot: &dyn Checker) -> LostRequest {
     let request = &log.requests[index];
     let file = slot.changed_file(index);
     let unit_count = request.units.end - request.units.start;
     LostRequest {
         request: log.number(index),
-        kind: file.as_ref().map_or(request.kind.name(), |file| file.kind),
+        kind: kind_name(log, index, slot),
         file,
         unit: request.units.start,
         unit_count,
@@ -334,6 +406,14 @@ fn describe(log: &Log, cut: &Cut, index: usize, slot: &dyn Checker) -> LostReque
             Fate::Kept => 0,
             Fate::Lost => unit_count,
             Fate::Torn(units) => units.iter().filter(|is_kept| !**is_kept).count() as u64,
+            Fate::Unreadable { unit } => {
+                let first_lost = log.medium_sector(*unit).start.max(request.units.start);
+                request.units.end - first_lost
+            }
+        },
+        unreadable: match cut.fate(index) {
+            Fate::Unreadable { unit } => Some(log.medium_sector(*unit)),
+            Fate::Kept | Fate::Lost | Fate::Torn(_) => None,
         },
     }
 }

@@ -6,20 +6,14 @@ use super::program::{run, shell};
 use crate::LaboratoryError;
 use diskperf_system::host::child_group::GroupEnd;
 use diskperf_system::host::device::LoopDevice;
-use diskperf_system::host::device::tool::ExternalTool;
 use diskperf_system::host::fresh::{FreshKind, FreshSpec, make_filesystem};
-use std::ffi::OsStr;
+use diskperf_system::host::mounter::Mounter;
 use std::fs::File;
+use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::Duration;
-
-/// Attempts to unmount a file system that is still in use, and the pause between them.
-const UNMOUNT_ATTEMPTS_MAX: u32 = 50;
-const UNMOUNT_PAUSE: Duration = Duration::from_millis(20);
 
 /// Loop device over a file of the mounted disks.
 pub(super) fn attach(mounted: &Mounted, name: &str) -> Result<LoopDevice, LaboratoryError> {
@@ -32,60 +26,57 @@ pub(super) fn attach(mounted: &Mounted, name: &str) -> Result<LoopDevice, Labora
 }
 
 /// Mounted file system on one of the disks. A drop unmounts it.
-pub(super) struct MountedDisk {
+pub(super) struct MountedDisk<'m> {
+    mounter: &'m Mounter,
     directory: PathBuf,
     is_mounted: bool,
 }
 
-impl MountedDisk {
+impl<'m> MountedDisk<'m> {
     /// Mounts a device, which recovers its file system. Options that media need beside each other
     /// are added.
     pub(super) fn mount(
+        mounter: &'m Mounter,
         spec: &FreshSpec,
         device: &Path,
         directory: &Path,
-    ) -> Result<Self, diskperf_system::host::device::tool::ToolError> {
+    ) -> io::Result<Self> {
+        let kind = spec.filesystem_kind;
         let mut options: Vec<&str> = spec.mount_options.iter().map(String::as_str).collect();
-        if spec.filesystem_kind == FreshKind::Xfs {
+        if kind == FreshKind::Xfs {
             options.push("nouuid");
         }
-        let options = options.join(",");
-        let mut arguments = vec!["-n", "-t", spec.filesystem_kind.kind_name()];
-        if !options.is_empty() {
-            arguments.extend(["-o", &options]);
-        }
-        let mut arguments: Vec<&OsStr> = arguments.into_iter().map(OsStr::new).collect();
-        arguments.extend([device.as_os_str(), directory.as_os_str()]);
-        ExternalTool::Mount.run_checked(&arguments)?;
+        let mounted = mounter.mount(kind, device, directory, &options);
+        mounted.map_err(|error| {
+            let with = match &options[..] {
+                [] => String::new(),
+                options => format!(" with the options `{}`", options.join(",")),
+            };
+            let text = format!("cannot mount {kind}{with}: {error}: `dmesg` says more");
+            io::Error::new(error.kind(), text)
+        })?;
         Ok(Self {
+            mounter,
             directory: directory.to_owned(),
             is_mounted: true,
         })
     }
 
     pub(super) fn unmount(mut self) -> Result<(), LaboratoryError> {
-        let mut attempts = 1;
-        loop {
-            match ExternalTool::Umount.run_checked(&["-n".as_ref(), self.directory.as_os_str()]) {
-                Ok(_) => break,
-                Err(_) if attempts < UNMOUNT_ATTEMPTS_MAX => {
-                    attempts += 1;
-                    thread::sleep(UNMOUNT_PAUSE);
-                }
-                Err(error) => return Err(LaboratoryError::work(error)),
-            }
-        }
+        self.mounter.unmount(&self.directory).map_err(|error| {
+            let directory = self.directory.display();
+            LaboratoryError::Failure(format!("cannot unmount {directory}: {error}"))
+        })?;
         self.is_mounted = false;
         Ok(())
     }
 }
 
-impl Drop for MountedDisk {
+impl Drop for MountedDisk<'_> {
     fn drop(&mut self) {
         if self.is_mounted {
-            let arguments = ["-n".as_ref(), "--lazy".as_ref(), self.directory.as_os_str()];
             // Nobody is left to report to; the mounts are this process's own.
-            let _ = ExternalTool::Umount.run_checked(&arguments);
+            let _ = self.mounter.unmount_lazily(&self.directory);
         }
     }
 }
@@ -95,6 +86,7 @@ pub(super) fn run_workload(
     command: &str,
     spec: &FreshSpec,
     mounted: &Mounted,
+    mounter: &Mounter,
     workspace: &Path,
     stop: &AtomicBool,
 ) -> Result<(), LaboratoryError> {
@@ -102,7 +94,7 @@ pub(super) fn run_workload(
     let directory = workspace.join("files");
     std::fs::create_dir(&directory).map_err(LaboratoryError::work)?;
     make_filesystem(spec, device.device().path()).map_err(LaboratoryError::request)?;
-    let disk = MountedDisk::mount(spec, device.device().path(), &directory);
+    let disk = MountedDisk::mount(mounter, spec, device.device().path(), &directory);
     let disk = disk.map_err(LaboratoryError::request)?;
     let disks = mounted.disks();
     disks.with_recording(|recording| recording.begin());

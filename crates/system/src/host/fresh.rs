@@ -7,6 +7,7 @@ mod spec;
 
 pub use mounted::enter_private_mounts;
 pub(super) use mounted::unmount_with_retries;
+pub(super) use options::{MountArguments, mount_arguments};
 pub use spec::{FreshKind, FreshSpec, FreshSpecError};
 
 use super::device::tool::{ExternalTool, ToolError, combine_output};

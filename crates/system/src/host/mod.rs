@@ -19,7 +19,7 @@ pub mod kernel_events;
 pub mod limits;
 mod listing;
 pub mod log_file;
-pub mod mount_keeper;
+pub mod mounter;
 pub mod mounts;
 mod names;
 mod null;
@@ -38,6 +38,11 @@ pub mod workspace;
 /// Returns the number of the calling thread.
 pub fn current_thread() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get() as u32
+}
+
+/// Returns the number of the user with whose rights this process runs.
+pub fn user_id() -> u32 {
+    rustix::process::geteuid().as_raw()
 }
 
 /// Reports whether this process has the privileges of root.

@@ -121,6 +121,16 @@ impl OutputFile {
     ///
     /// The file cannot be created, or one exists and must stay.
     pub fn begin_output(self, replaces: bool) -> Result<File, OutputError> {
+        self.begin_output_with(b"", replaces)
+    }
+
+    /// Creates a file as [`Self::begin_output`] does, with its first bytes: at any time there is the
+    /// old file, or the new one with these.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::begin_output`].
+    pub fn begin_output_with(self, first: &[u8], replaces: bool) -> Result<File, OutputError> {
         let failed = |problem| OutputError::new(&self.path, problem);
         let Some(destination) = &self.destination else {
             let null = File::options().write(true).open("/dev/null");
@@ -128,7 +138,8 @@ impl OutputFile {
         };
         let begun = destination.require_replaceable().and_then(|replaced| {
             let partial = PartialFile::create_partial(destination.directory(), replaced.as_ref())?;
-            let file = partial.file().try_clone()?;
+            let mut file = partial.file().try_clone()?;
+            file.write_all(first)?;
             match replaces {
                 true => partial.publish_as(destination.file_name())?,
                 false => partial.publish_as_new(destination.file_name())?,

@@ -1,9 +1,12 @@
 //! The result of a crash test as a table, JSON and JUnit XML.
 
 use crate::arguments::CrashArguments;
-use diskperf_laboratory::crash::{CrashReport, Loss, LostRequest, SavingFlush};
+use diskperf_laboratory::crash::{
+    CrashReport, CutMoment, CutStep, Loss, LostRequest, NumberedRequest, SavingFlush,
+};
 use diskperf_timeline::escape_unprintable_line;
 use serde_json::{Value, json};
+use std::ops::Range;
 
 /// Lines of a check's output that are shown.
 const OUTPUT_LINES_MAX: usize = 5;
@@ -25,6 +28,31 @@ fn title(arguments: &CrashArguments) -> String {
     }
 }
 
+/// Phrase with the moment of a cut.
+fn moment(cut: &CutMoment) -> String {
+    let numbered = |of: NumberedRequest| format!("request {} ({})", of.request, of.kind);
+    let mark = cut.last_mark.as_deref().map(escape_unprintable_line);
+    let after = match (&mark, cut.step) {
+        (Some(mark), _) => format!("after the mark `{mark}`"),
+        (None, CutStep::Start) => return "at the start of the workload".to_owned(),
+        (None, _) => "before any mark".to_owned(),
+    };
+    match cut.step {
+        CutStep::Start | CutStep::AfterMark => format!("right {after}"),
+        CutStep::BeforeCompletion(of) => format!("before {} completes, {after}", numbered(of)),
+        CutStep::AfterSubmission(of) => format!("when {} was sent, {after}", numbered(of)),
+        CutStep::AfterCompletion(of) => format!("when {} was completed, {after}", numbered(of)),
+        CutStep::End => format!("at the end of the workload, {after}"),
+    }
+}
+
+fn units(units: &Range<u64>) -> String {
+    match units.end - units.start {
+        0 | 1 => format!("unit {}", units.start),
+        _ => format!("units {} to {}", units.start, units.end - 1),
+    }
+}
+
 fn requests(requests: &[LostRequest]) -> String {
     let one = |of: &LostRequest| {
         let is_torn = of.lost_unit_count < of.unit_count && of.lost_unit_count > 0;
@@ -40,11 +68,16 @@ fn requests(requests: &[LostRequest]) -> String {
             let place = escape_unprintable_line(&file.place);
             return format!("{} ({} of {place}{torn})", of.request, file.kind);
         }
-        let units = match of.unit_count {
-            0 | 1 => format!("unit {}", of.unit),
-            count => format!("units {} to {}", of.unit, of.unit + count - 1),
-        };
-        format!("{} ({} of {units}{torn})", of.request, of.kind)
+        let changed = units(&(of.unit..of.unit + of.unit_count));
+        match &of.unreadable {
+            None => format!("{} ({} of {changed}{torn})", of.request, of.kind),
+            Some(spoiled) => format!(
+                "{} ({} of {changed}; the cut made {} unreadable)",
+                of.request,
+                of.kind,
+                units(spoiled)
+            ),
+        }
     };
     let all: Vec<String> = requests.iter().map(one).collect();
     match all.len() {
@@ -112,7 +145,8 @@ fn describe_loss(loss: &Loss, is_directory: bool) -> Vec<String> {
         ),
         None => "the check fails without any mark".to_owned(),
     };
-    let mut lines = vec![format!("first loss: at instant {}: {mark}", loss.cut)];
+    let mut lines = vec![format!("first loss: power cut {}", moment(&loss.cut))];
+    lines.push(format!("  {mark}"));
     match loss.requests_before.as_deref() {
         None => {}
         Some([]) if is_directory => lines.push("  with every change kept".to_owned()),
@@ -168,7 +202,7 @@ pub(super) fn table(arguments: &CrashArguments, report: &CrashReport) -> String 
         lines.extend(describe_loss(loss, arguments.directory));
     }
     if let Some(failure) = report.fsck_failures.first() {
-        lines.push(format!("first damage: at instant {}", failure.cut));
+        lines.push(format!("first damage: power cut {}", moment(&failure.cut)));
         lines.extend(shown_output(&failure.output));
     }
     lines.join("\n")
@@ -181,15 +215,37 @@ fn request_json(of: &LostRequest) -> Value {
         "unit": of.unit,
         "units": of.unit_count,
         "lost_units": of.lost_unit_count,
+        "unreadable": of.unreadable.as_ref().map(|units| json!({
+            "unit": units.start,
+            "units": units.end - units.start,
+        })),
         "place": of.file.as_ref().map(|file| &file.place),
         "synced": of.file.as_ref().map(|file| &file.synced),
+    })
+}
+
+fn moment_json(cut: &CutMoment) -> Value {
+    let (step, of) = match cut.step {
+        CutStep::Start => ("start", None),
+        CutStep::BeforeCompletion(of) => ("before_completion", Some(of)),
+        CutStep::AfterSubmission(of) => ("after_submission", Some(of)),
+        CutStep::AfterCompletion(of) => ("after_completion", Some(of)),
+        CutStep::AfterMark => ("after_mark", None),
+        CutStep::End => ("end", None),
+    };
+    json!({
+        "step": step,
+        "request": of.map(|of| of.request),
+        "kind": of.map(|of| of.kind),
+        "last_mark": cut.last_mark,
     })
 }
 
 fn loss_json(loss: &Loss) -> Value {
     let all = |requests: &[LostRequest]| -> Value { requests.iter().map(request_json).collect() };
     json!({
-        "cut": loss.cut,
+        "cut": loss.cut.position,
+        "moment": moment_json(&loss.cut),
         "mark": loss.mark,
         "requests_before": loss.requests_before.as_deref().map(all),
         "kept_requests": all(&loss.kept_requests),
@@ -209,7 +265,13 @@ fn loss_json(loss: &Loss) -> Value {
 pub(super) fn json(arguments: &CrashArguments, report: &CrashReport) -> Value {
     let failures = report.fsck_failures.iter();
     let failures: Vec<Value> = failures
-        .map(|failure| json!({ "cut": failure.cut, "output": failure.output }))
+        .map(|failure| {
+            json!({
+                "cut": failure.cut.position,
+                "moment": moment_json(&failure.cut),
+                "output": failure.output,
+            })
+        })
         .collect();
     json!({
         "workload": arguments.workload,

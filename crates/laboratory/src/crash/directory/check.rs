@@ -107,6 +107,10 @@ impl Checker for TreeSlot {
         })
     }
 
+    fn flush_name(&self) -> &'static str {
+        "sync"
+    }
+
     fn covers(&self, flush: usize, change: usize) -> bool {
         self.log.covers(flush, change)
     }

@@ -2,6 +2,7 @@
 //! makes mkfs write without asking, so mkfs would overwrite a device named here without warning.
 
 use super::FreshKind;
+use rustix::mount::MountFlags;
 
 /// Kind of value that an mkfs option accepts.
 #[derive(Clone, Copy)]
@@ -170,32 +171,46 @@ const BTRFS_MKFS_OPTIONS: &[MkfsOption] = &[
     MkfsOption::new('v', "verbose", OptionValue::NoValue),
 ];
 
+/// Effect of a mount option that is valid for every file system.
+#[derive(Clone, Copy)]
+enum MountOptionEffect {
+    /// The file system itself reads the option.
+    ReadByFilesystem,
+    /// The kernel has a flag for the option.
+    Sets(MountFlags),
+    /// The kernel has a flag for the opposite, or nothing at all for what it does by default.
+    Clears(MountFlags),
+}
+
 /// Mount options that are valid for every file system.
-const COMMON_MOUNT_OPTIONS: &[&str] = &[
-    "async",
-    "atime",
-    "defaults",
-    "dev",
-    "diratime",
-    "dirsync",
-    "discard",
-    "exec",
-    "lazytime",
-    "noatime",
-    "nodev",
-    "nodiratime",
-    "nodiscard",
-    "noexec",
-    "nolazytime",
-    "norelatime",
-    "nostrictatime",
-    "nosuid",
-    "relatime",
-    "rw",
-    "strictatime",
-    "suid",
-    "sync",
-];
+const COMMON_MOUNT_OPTIONS: &[(&str, MountOptionEffect)] = {
+    use MountOptionEffect::{Clears, ReadByFilesystem, Sets};
+    &[
+        ("async", Clears(MountFlags::SYNCHRONOUS)),
+        ("atime", Clears(MountFlags::NOATIME)),
+        ("defaults", Clears(MountFlags::empty())),
+        ("dev", Clears(MountFlags::NODEV)),
+        ("diratime", Clears(MountFlags::NODIRATIME)),
+        ("dirsync", Sets(MountFlags::DIRSYNC)),
+        ("discard", ReadByFilesystem),
+        ("exec", Clears(MountFlags::NOEXEC)),
+        ("lazytime", Sets(MountFlags::LAZYTIME)),
+        ("noatime", Sets(MountFlags::NOATIME)),
+        ("nodev", Sets(MountFlags::NODEV)),
+        ("nodiratime", Sets(MountFlags::NODIRATIME)),
+        ("nodiscard", ReadByFilesystem),
+        ("noexec", Sets(MountFlags::NOEXEC)),
+        ("nolazytime", Clears(MountFlags::LAZYTIME)),
+        ("norelatime", Clears(MountFlags::RELATIME)),
+        ("nostrictatime", Clears(MountFlags::STRICTATIME)),
+        ("nosuid", Sets(MountFlags::NOSUID)),
+        ("relatime", Sets(MountFlags::RELATIME)),
+        ("rw", Clears(MountFlags::RDONLY)),
+        ("strictatime", Sets(MountFlags::STRICTATIME)),
+        ("suid", Clears(MountFlags::NOSUID)),
+        ("sync", Sets(MountFlags::SYNCHRONOUS)),
+    ]
+};
 
 const EXT_MOUNT_OPTIONS: &[&str] = &[
     "acl",
@@ -369,15 +384,42 @@ pub(super) fn check_mkfs(kind: FreshKind, arguments: &[String]) -> Result<(), Di
 
 /// Checks that a user may give this mount option for a fresh file system.
 pub(super) fn check_mount(kind: FreshKind, option: &str) -> Result<(), DisallowedOption> {
-    let own = mount_options(kind);
-    if option
+    let own = mount_options(kind).iter().copied();
+    let common = COMMON_MOUNT_OPTIONS.iter().map(|(name, _)| *name);
+    let allowed: Vec<&str> = own.chain(common).collect();
+    match option
         .split(',')
-        .all(|part| has_allowed_key(COMMON_MOUNT_OPTIONS, part) || has_allowed_key(own, part))
+        .all(|part| has_allowed_key(&allowed, part))
     {
-        return Ok(());
+        true => Ok(()),
+        false => Err(DisallowedOption::new(option, allowed.join(", "))),
     }
-    let allowed: Vec<&str> = own.iter().chain(COMMON_MOUNT_OPTIONS).copied().collect();
-    Err(DisallowedOption::new(option, allowed.join(", ")))
+}
+
+/// Mount options as mount(2) takes them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::host) struct MountArguments {
+    pub(in crate::host) flags: MountFlags,
+    /// Options that the file system reads, separated by commas.
+    pub(in crate::host) data: String,
+}
+
+/// Converts mount options as mount(8) does. A later option takes the place of an earlier one.
+pub(in crate::host) fn mount_arguments(options: &[&str]) -> MountArguments {
+    let mut flags = MountFlags::empty();
+    let mut data = Vec::new();
+    for option in options.iter().flat_map(|option| option.split(',')) {
+        let mut common = COMMON_MOUNT_OPTIONS.iter();
+        match common.find(|(name, _)| *name == option) {
+            Some((_, MountOptionEffect::Sets(flag))) => flags |= *flag,
+            Some((_, MountOptionEffect::Clears(flag))) => flags &= !*flag,
+            Some((_, MountOptionEffect::ReadByFilesystem)) | None => data.push(option),
+        }
+    }
+    MountArguments {
+        flags,
+        data: data.join(","),
+    }
 }
 
 fn mkfs_options(kind: FreshKind) -> &'static [MkfsOption] {
@@ -475,6 +517,22 @@ mod tests {
             (FreshKind::Btrfs, "compress=zstd:3"),
         ] {
             assert_eq!(check_mount(kind, option), Ok(()), "{kind} {option}");
+        }
+    }
+
+    #[test]
+    fn flags_of_the_kernel_and_options_of_the_file_system_are_told_apart() {
+        let [noatime, sync] = [MountFlags::NOATIME, MountFlags::SYNCHRONOUS];
+        for (options, flags, data) in [
+            (&[][..], MountFlags::empty(), ""),
+            (&["noatime", "data=journal"], noatime, "data=journal"),
+            (&["noatime,sync", "discard"], noatime | sync, "discard"),
+            (&["sync", "commit=1", "nouuid"], sync, "commit=1,nouuid"),
+            (&["noatime,sync", "atime,defaults,rw"], sync, ""),
+        ] {
+            let data = data.to_owned();
+            let expected = MountArguments { flags, data };
+            assert_eq!(mount_arguments(options), expected, "{options:?}");
         }
     }
 

@@ -3,6 +3,7 @@
 use super::options::{check_mkfs, check_mount};
 use diskperf_timeline::units::{MIB, SizeError, parse_size};
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 
 /// Kind of file system that diskperf can create.
@@ -29,6 +30,16 @@ impl FreshKind {
             Self::Ext4 => "ext4",
             Self::Xfs => "xfs",
             Self::Btrfs => "btrfs",
+        }
+    }
+
+    /// Reports whether the kernel mounts several copies of one file system at the same time. btrfs
+    /// tells file systems by a number that copies share, until Linux 6.7 lets it give a copy another.
+    pub fn mounts_copies(self) -> bool {
+        match self {
+            Self::Ext2 | Self::Ext4 | Self::Xfs => true,
+            // Absent as well while the module is not loaded.
+            Self::Btrfs => Path::new("/sys/fs/btrfs/features/temp_fsid").exists(),
         }
     }
 
