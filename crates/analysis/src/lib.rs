@@ -24,6 +24,7 @@ pub mod real_drives;
 pub mod recorded;
 pub mod replay;
 pub mod report;
+pub mod request_lists;
 pub mod statistics;
 pub mod summary;
 pub mod trace;

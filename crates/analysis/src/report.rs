@@ -23,6 +23,7 @@ mod pivot;
 mod real_drives;
 mod recorded;
 mod replay;
+mod request_lists;
 mod run_table;
 mod series;
 mod targets;
@@ -43,6 +44,7 @@ use crate::formatting::FormattingTime;
 use crate::interleave::InterleaveReport;
 use crate::real_drives::RealDrives;
 use crate::recorded::RecordingSummary;
+use crate::request_lists::RequestListReport;
 use crate::trace::TraceReport;
 use crate::tuning::TuningResult;
 use crate::volume::VolumeReport;
@@ -157,6 +159,16 @@ pub fn render_formatting(times: &FormattingTime, format: ReportFormat, width: u1
         ReportFormat::Markdown => document::render_markdown(&formatting::build_blocks(times)),
         ReportFormat::Json => formatting::render_json(times),
         ReportFormat::Csv => formatting::render_csv(times),
+    }
+}
+
+/// Formats the bios of file operations. `width` as in [`runs`].
+pub fn render_request_lists(lists: &RequestListReport, format: ReportFormat, width: u16) -> String {
+    match format {
+        ReportFormat::Table => document::render_text(&request_lists::build_blocks(lists), width),
+        ReportFormat::Markdown => document::render_markdown(&request_lists::build_blocks(lists)),
+        ReportFormat::Json => request_lists::render_json(lists),
+        ReportFormat::Csv => request_lists::render_csv(lists),
     }
 }
 

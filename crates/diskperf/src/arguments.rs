@@ -13,6 +13,7 @@ mod interleave;
 mod list;
 mod record;
 mod replay;
+mod requests;
 mod serve;
 mod trace;
 mod volume;
@@ -30,6 +31,7 @@ pub(crate) use interleave::InterleaveArguments;
 pub(crate) use list::{ListArguments, ListSubject};
 pub(crate) use record::RecordArguments;
 pub(crate) use replay::ReplayArguments;
+pub(crate) use requests::RequestListArguments;
 pub(crate) use serve::ServeArguments;
 pub(crate) use trace::TraceArguments;
 pub(crate) use volume::VolumeArguments;
@@ -95,8 +97,9 @@ pub(crate) enum Command {
     Tune(TuneArguments),
     /// Write runs as one HTML file with tables, charts and the commands to repeat them
     Report(ReportArguments),
-    /// Calculate the gain of a disk's queue, the write amplification of a flash drive, an
-    /// interleave factor, or the time to format a drive
+    /// Calculate the gain of a disk's queue, the write amplification of a flash drive, the volumes
+    /// that carry a load, the requests of file operations, an interleave factor, or the time to
+    /// format a drive
     Calculate(CalculateArguments),
     /// List suites, programs, runs, parameters, or catalogue entries
     List(ListArguments),
@@ -563,6 +566,12 @@ pub(crate) enum Calculation {
     /// The load is a job file whose jobs have a runtime, or a block trace. It repeats for a week.
     /// Without --volume, the smallest volume of each type is searched that carries the load.
     Volume(VolumeArguments),
+    /// Bios that Linux makes of file operations on ext4 and XFS
+    ///
+    /// Each sequence runs on a fresh file system of 512 MiB, one operation after the other. Shows
+    /// data by file and offset, journal or log, metadata in place and flushes, in the order of
+    /// submission.
+    Requests(RequestListArguments),
     /// Time of a modelled controller to format and verify a drive, track by track
     Format(FormatArguments),
 }

@@ -30,6 +30,7 @@ pub mod recording;
 mod repetition;
 pub mod report;
 pub mod reproduce;
+pub mod request_lists;
 pub mod runs;
 pub mod served_disk;
 mod steady;

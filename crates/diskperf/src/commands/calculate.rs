@@ -3,7 +3,7 @@
 use super::{CommandResult, DONE};
 use crate::arguments::{
     CalculateArguments, Calculation, DiskQueueArguments, FlashArguments, FormatArguments,
-    InterleaveArguments, VolumeArguments,
+    InterleaveArguments, RequestListArguments, VolumeArguments,
 };
 use crate::output::{print, print_message, width};
 use crate::signals::stop_on_signals;
@@ -17,6 +17,7 @@ use diskperf_laboratory::catalogue;
 use diskperf_laboratory::crew::available_threads;
 use diskperf_laboratory::interleave::{run_model, unmodelled_input};
 use diskperf_laboratory::reproduce::DEFAULT_SEED;
+use diskperf_laboratory::request_lists::{Host, RequestListRequest, calculate_request_lists};
 use diskperf_laboratory::volume::{VolumeRequest, calculate_volumes};
 use diskperf_machine::RunBudget;
 use diskperf_models::disk_queue::{DiskQueueRequest, report_disk_queue};
@@ -31,6 +32,7 @@ pub(crate) fn calculate(arguments: &CalculateArguments) -> CommandResult {
         Calculation::Flash(arguments) => calculate_flash(arguments),
         Calculation::Interleave(arguments) => calculate_interleave(arguments),
         Calculation::Volume(arguments) => calculate_volume(arguments),
+        Calculation::Requests(arguments) => calculate_requests(arguments),
         Calculation::Format(arguments) => calculate_format(arguments),
     }
 }
@@ -86,6 +88,33 @@ fn calculate_volume(arguments: &VolumeArguments) -> CommandResult {
     let stop = stop_on_signals()?;
     let found = calculate_volumes(&catalogue, &asked, &stop)?;
     print(&report::render_volumes(
+        &found,
+        arguments.format.into(),
+        width(),
+    ))?;
+    Ok(DONE)
+}
+
+/// Calculates the bios that a Linux kernel makes of file operations.
+fn calculate_requests(arguments: &RequestListArguments) -> CommandResult {
+    let file_systems: Vec<_> = arguments
+        .filesystem
+        .iter()
+        .map(|kind| (*kind).into())
+        .collect();
+    let found = calculate_request_lists(&RequestListRequest {
+        path: &arguments.file,
+        file_systems: &file_systems,
+        host: Host {
+            version: arguments.kernel.into(),
+            ticks_per_second: arguments.tick_rate,
+            processors: arguments.processors,
+            memory_bytes: arguments.memory,
+        },
+        read_ahead_kib: arguments.read_ahead,
+        has_fua: arguments.fua,
+    })?;
+    print(&report::render_request_lists(
         &found,
         arguments.format.into(),
         width(),

@@ -36,6 +36,7 @@ pub(crate) const LINES: &[(&str, &str)] = &[
         "calculate volume",
         "calculate volume ./web.csv --volume gp3",
     ),
+    ("calculate requests", "calculate requests ./calls.json"),
     ("import", "import ./small.parv -o ./imported --replace"),
     ("record", "record ./target --for 10ms -o ./recorded --force"),
     ("trace", "trace ./web.csv"),
@@ -79,6 +80,10 @@ pub(crate) fn prepare(user: &User) {
     let web = "128166400000000000,web,0,Write,8192,4096,1500\n\
         128166400010000000,web,0,Write,12288,4096,1500\n";
     fs::write(user.file("web.csv"), web).unwrap();
+    let calls = r#"[{"id": "sync", "profile": "log", "setup": [],
+        "ext4": {"mkopts": [], "mntopts": ""}, "xfs": {"mkopts": [], "mntopts": ""},
+        "seq": [["open", "d0", "f0", ["creat"]], ["pwrite", "d0", 0, 4096], ["fsync", "d0"]]}]"#;
+    fs::write(user.file("calls.json"), calls).unwrap();
     let run = "run read_8192 --on vax780-sc780-eagle --size 64K --quiet";
     user.run(&crate::support::words(run)).expect(0, &[]);
     let exported = user.run(&["export", "last", "-o", "-"]).expect(0, &[]);

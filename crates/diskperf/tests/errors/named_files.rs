@@ -234,6 +234,7 @@ const ARGUMENTS: &[(&str, &str, Names)] = &[
         "catalogue",
         Read("calculate volume ./web.csv --catalogue {}"),
     ),
+    ("calculate requests", "file", Read("calculate requests {}")),
     // Of another user's link too, since nothing is written to what it leads to.
     (
         "record",

@@ -247,3 +247,53 @@ fn a_flash_drive_that_there_is_not_names_its_option() {
         user.run(&words(&all)).expect(2, says);
     }
 }
+
+/// A file that is replaced by a new one under its name.
+const REPLACE: &str = r#"[{"id": "replace", "profile": "replace",
+    "ext4": {"mkopts": [], "mntopts": ""}, "xfs": {"mkopts": [], "mntopts": ""},
+    "setup": [["open", "s", "old", ["creat"]], ["pwrite", "s", 0, 10000], ["close", "s"]],
+    "seq": [["open", "d0", "new", ["creat"]], ["pwrite", "d0", 0, 10000], ["fsync", "d0"],
+            ["close", "d0"], ["rename", "new", "old"], ["fsyncdir", "."]]}]"#;
+
+#[test]
+fn bios_of_file_operations_in_every_format() {
+    let user = User::new();
+    std::fs::write(user.file("replace.json"), REPLACE).unwrap();
+    let line = |options: &str| {
+        let mut all = vec!["calculate", "requests", "replace.json"];
+        all.extend(words(options));
+        user.run(&all).expect(0, &[])
+    };
+    line("").shows(&[
+        "replace on ext4, Linux 6.18",
+        "W new 0+12 s",
+        "replace on xfs, Linux 6.18",
+    ]);
+    let json = line("--filesystem xfs --kernel 6.1 --format json").json();
+    let lists = json["sequences"].as_array().unwrap();
+    assert_eq!(lists.len(), 1, "only xfs was asked for");
+    assert_eq!(lists[0]["kernel"], "6.1");
+    let bios = |operation: usize| lists[0]["operations"][operation]["bios"].clone();
+    assert_eq!(bios(1), serde_json::json!([]));
+    assert_eq!(bios(2), serde_json::json!(["W new 0+12 s", "J 2.5 pfsm"]));
+    line("--format csv").shows(&["replace,ext4,6.18,2,fsync d0,W new 0+12 s"]);
+    line("--format markdown").shows(&["| operation | call | bios |"]);
+}
+
+#[test]
+fn a_fault_of_a_sequence_names_its_file_and_operation() {
+    let user = User::new();
+    for (text, replaced, names) in [
+        (
+            "\"fsync\", \"d0\"",
+            "\"fsync\", \"d7\"",
+            "operation 2 (fsync d7)",
+        ),
+        ("\"fsyncdir\"", "\"chmod\"", "chmod"),
+        ("\"mntopts\": \"\"", "\"mntopts\": \"fastest\"", "fastest"),
+    ] {
+        std::fs::write(user.file("faulty.json"), REPLACE.replace(text, replaced)).unwrap();
+        user.run(&["calculate", "requests", "faulty.json"])
+            .expect(2, &["faulty.json: sequence replace", names]);
+    }
+}
