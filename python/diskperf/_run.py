@@ -35,6 +35,8 @@ OF_ITS_OWN = (
     "settings",
     "repetitions",
     "until_steady",
+    "find_limits",
+    "volume",
     "size",
     "label",
     "store",
@@ -382,6 +384,8 @@ def run(
     destroy_data_on: Sequence[str | os.PathLike[str]] = (),
     ignore_signature: bool = False,
     no_budget: bool = False,
+    find_limits: bool = False,
+    volume: str | None = None,
     record: str | os.PathLike[str] | None = None,
     force: bool = False,
     like: Run | None = None,
@@ -427,6 +431,10 @@ def run(
         ignore_signature: overwrite them also if they carry a file system or the like.
         no_budget: let a modelled system take as many events, and as much virtual time
             and memory, as it needs.
+        find_limits: after the programs, probe each kind of their requests for a limit on the
+            rate; ``cap`` and ``at_cap`` in the document of the run say what was found.
+        volume: the cloud volume that the targets are, ``"gp2:100GiB"``: a limit that is
+            found is compared with its limits.
         record: a new file for a block trace of what storage is asked for in the timed
             parts, each repetition a part of it: of one target. `trace` reads it.
         force: replace the file of ``record``.

@@ -39,6 +39,15 @@ def test_a_run_is_that_of_the_command_line(command_line_json, keywords, words):
     assert without_occasion(run.to_dict()) == without_occasion(expected)
 
 
+def test_a_limit_of_a_volume_is_found():
+    settings = {"program.rounds": 14}
+    run = diskperf.run("cap_probe", on="bare-gp2", volume="gp2:100GiB", settings=settings)
+    (probe,) = run.to_dict()["results"]
+    assert (probe["cap"]["verdict"], probe["cap"]["unit"]) == ("capped", "requests")
+    assert round(probe["cap"]["per_s"]) == 3000
+    assert probe["cap"]["outlook"]["base_per_s"] == 300
+
+
 def test_it_keeps_what_it_was_asked_to_do():
     settings = {"program.call_bytes": "4K", "host.speed": 2}
     run = diskperf.run("write_8192", on=VAX, settings=settings, seed=3, size="2M", drives=2)

@@ -24,6 +24,7 @@ pub use judgement::Judgement;
 pub(crate) use judgement::{BlockPair, judge_blocks};
 pub use pair::{BlockCounts, PairSide, ResultPair};
 
+use crate::caps::{self, RowCap};
 use crate::replay;
 use crate::statistics::interleaved::DecisionLimits;
 use crate::statistics::median;
@@ -50,6 +51,9 @@ pub enum Verdict {
     SuggestsSlower,
     /// The repetitions are too few for a verdict.
     TooFewRepetitions,
+    /// The other run is at a cap on the rate, and no faster than the base. Its figure is that of the
+    /// cap, so that it shows no regression of the storage.
+    Capped,
     /// The comparison is inconclusive: noise hides both a difference and its absence.
     #[serde(rename = "unsure")]
     Inconclusive,
@@ -65,6 +69,7 @@ impl Verdict {
             Self::SuggestsFaster => "suggests faster",
             Self::SuggestsSlower => "suggests slower",
             Self::TooFewRepetitions => "too few repetitions",
+            Self::Capped => "capped",
             Self::Inconclusive => "not sure",
         }
     }
@@ -77,7 +82,7 @@ impl Verdict {
     /// Tests whether more repetitions may change the verdict.
     fn is_undecided(self) -> bool {
         match self {
-            Self::NoDifferenceSeen | Self::Faster | Self::Slower => false,
+            Self::NoDifferenceSeen | Self::Faster | Self::Slower | Self::Capped => false,
             Self::SuggestsFaster
             | Self::SuggestsSlower
             | Self::TooFewRepetitions
@@ -427,6 +432,19 @@ impl<'a> Candidate<'a> {
         quantities.into_iter().map(of).collect()
     }
 
+    /// Finds the caps at which base and other were measured.
+    fn find_caps(&self) -> [Option<RowCap>; 2] {
+        [
+            caps::find_row_cap(self.runs.0, self.base),
+            caps::find_row_cap(self.runs.1, self.other),
+        ]
+    }
+
+    /// Tests whether a ratio of figures is that of a faster run by more than a cap varies.
+    fn shows_faster(&self, ratio: f64) -> bool {
+        self.quantity.invert_time(ratio) > 1.0 + caps::KNOWN_LIMIT_TOLERANCE
+    }
+
     fn judge_candidate(&self, rows: usize, terms: &ComparisonTerms) -> ResultPair {
         let (mut base, mut other) = (self.base_side.clone(), self.other_side.clone());
         let mut blocks = None;
@@ -474,6 +492,13 @@ impl<'a> Candidate<'a> {
             [false, _] => judgement.without_verdict(UndecidedReason::BaseArrivalsLate),
             [true, false] => judgement.without_verdict(UndecidedReason::OtherArrivalsLate),
         };
+        let caps = self.find_caps();
+        let judgement = match (&caps[1], judgement.ratio) {
+            (Some(_), Some(ratio)) if !self.shows_faster(ratio) => judgement.at_cap(),
+            _ => judgement,
+        };
+        let mut warnings = warnings::warn_of_result_pair(self.base, self.other);
+        warnings.extend(warnings::warn_of_caps(&caps));
         ResultPair {
             run_index: self.run_index,
             program_key: self.other.result_key(),
@@ -484,7 +509,7 @@ impl<'a> Candidate<'a> {
             other,
             judgement,
             block_counts: blocks,
-            warnings: warnings::warn_of_result_pair(self.base, self.other),
+            warnings,
             work_differences: warnings::list_work_differences(self.base, self.other),
         }
     }

@@ -187,6 +187,7 @@ fn build_environment(target: &str) -> Environment {
                 ..Device::default()
             }],
         }],
+        known_limits: Vec::new(),
     }
 }
 

@@ -7,6 +7,7 @@
 
 pub mod accuracy;
 pub mod cache;
+pub mod caps;
 pub mod comparison;
 pub mod diagnosis;
 pub mod disk_queue;

@@ -46,7 +46,7 @@ pub enum VolumeVerdict {
     Carries,
     /// Requests wait for longer, and each repetition catches up.
     FallsBehind,
-    /// Requests are left over after the last whole repetition.
+    /// The backlog grows from one repetition to the next and is never empty.
     Fails,
     /// A closed loop is as fast at the end as at the start.
     Steady,

@@ -159,6 +159,8 @@ pub(crate) struct ProgramProperties {
     pub(crate) keeps_requests_in_flight: bool,
     pub(crate) needs_second_target: bool,
     pub(crate) accesses_target: bool,
+    /// Whether one repetition says all, because it repeats its loads itself.
+    pub(crate) repeats_by_itself: bool,
     /// State of the page cache that the program requires, whatever the run asks for. `None` if the
     /// run decides.
     pub(crate) cache_mode: Option<CacheMode>,
@@ -193,6 +195,7 @@ impl ProgramProperties {
             keeps_requests_in_flight: false,
             needs_second_target: false,
             accesses_target: true,
+            repeats_by_itself: false,
             cache_mode: None,
             duration_max: None,
             drain_time_max: Nanoseconds::ZERO,

@@ -390,6 +390,11 @@ impl Program {
         self.properties().duration_max
     }
 
+    /// Reports whether one repetition says all, because the program repeats its loads itself.
+    pub fn repeats_by_itself(&self) -> bool {
+        self.properties().repeats_by_itself
+    }
+
     /// Returns the maximum time after [`Program::duration_max`] in which requests that had arrived by the
     /// clock are still served, if the storage cannot keep up.
     pub fn drain_time_max(&self) -> Nanoseconds {

@@ -24,6 +24,7 @@ programs! {
     random_mix,
     random,
     sequential,
+    cap_probe,
     log_append,
     database,
     metadata,

@@ -1,5 +1,7 @@
 //! Suites of programs: steps in order, and the protocol that repeats them.
 
+mod probes;
+
 use crate::program::Program;
 use crate::programs::track_read::TRACK_BYTES;
 use crate::worker::Medium;
@@ -205,7 +207,10 @@ impl Suite {
     pub fn from_program(program: Program) -> Self {
         Self {
             name: program.name().to_owned(),
-            default_protocol: RUNS_UNTIL_AGREEMENT,
+            default_protocol: match program.repeats_by_itself() {
+                true => ONE_RUN,
+                false => RUNS_UNTIL_AGREEMENT,
+            },
             steps: vec![SuiteJob::from_program(program).into()],
         }
     }

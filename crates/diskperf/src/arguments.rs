@@ -139,6 +139,14 @@ pub(crate) struct RunArguments {
     /// without RULE: 5,20%,10%, the SNIA rule]; --runs limits the rounds [default: 25]
     #[arg(long, value_name = "RULE", num_args = 0..=1, require_equals = true, default_missing_value = "", value_parser = SteadyRule::parse_rule)]
     pub(crate) until_steady: Option<SteadyRule>,
+    /// After the programs, probe each kind of their requests for a limit on the rate, such as those
+    /// of cloud volumes and control groups; takes 2 minutes for each
+    #[arg(long)]
+    pub(crate) find_limits: bool,
+    /// Cloud volume that the targets are, such as gp2:100GiB or premium-ssd:P10; a limit that is
+    /// found is compared with its limits
+    #[arg(long, value_name = "TYPE[:SIZE]")]
+    pub(crate) volume: Option<String>,
     /// Also write a trace of modelled systems for Perfetto (ui.perfetto.dev); for real storage, use
     /// `diskperf explain PATH --perfetto FILE`
     #[arg(long, value_name = "FILE")]
@@ -173,6 +181,8 @@ impl RunArguments {
         let asked = Experiment {
             repetition_count: self.runs,
             steady_rule: self.until_steady,
+            finds_caps: self.find_limits,
+            volume: self.volume.clone(),
             ..self.asked.to_experiment()
         };
         match earlier {

@@ -163,6 +163,8 @@ pub fn apply_earlier(earlier: Experiment, asked: Experiment) -> Experiment {
         destroy_data_on: asked.destroy_data_on,
         ignores_signature: asked.ignores_signature,
         label: asked.label,
+        finds_caps: asked.finds_caps,
+        volume: asked.volume.or(earlier.volume),
         ..earlier
     }
 }

@@ -2,13 +2,14 @@
 //! rigs.
 
 use crate::drive::OpenDrives;
+use crate::known_limits;
 use crate::limit::explain_open_file_limit;
 use crate::overhead;
 use crate::pilot::PilotSizes;
 use crate::plan::{HostPlan, ModelPlan, Plan, format_step_title, list_titles};
 use crate::recorder::RunRecorder;
 use crate::repetition::HostRig;
-use diskperf_analysis::interference;
+use diskperf_analysis::{caps, interference};
 use diskperf_battery::{EarlierSteps, Suite, SuiteJob, SuiteStep, WorkerGroups};
 use diskperf_models::LaboratoryError;
 use diskperf_models::measured::{
@@ -59,8 +60,10 @@ pub fn execute(
         }
         Plan::Model(plan) => {
             let of = (&plan.suite, plan.computers.len());
-            let mut execution =
-                Execution::from_plan(of, model::new_run(plan, run_start()), observer, recorder);
+            let mut run = model::new_run(plan, run_start());
+            let of_volume = known_limits::list_limits_of_volume(&plan.experiment);
+            run.environment.known_limits = of_volume.unwrap_or_default();
+            let mut execution = Execution::from_plan(of, run, observer, recorder);
             let error = execution.run_on_computers(plan, stop).err();
             let error = error.map(|error| plan.with_settings_named(error));
             execution.finish(error)
@@ -287,6 +290,7 @@ impl<'a> Execution<'a> {
         result.notes.extend(describe_late_arrivals(&result));
         result.notes.extend(describe_engine_fallback(&result));
         result.notes.extend(list_end_notes(&result));
+        result.notes.extend(caps::describe_caps(&self.run, &result));
         result.notes.extend(rig.describe_result(&result));
         result
             .notes
@@ -423,7 +427,13 @@ pub(crate) fn new_run(plan: &HostPlan, clock: CallClock) -> Run {
     let places: Vec<&Path> = targets
         .map(|target| target.resolved_path.as_path())
         .collect();
-    let environment = environment::describe_environment(&places, clock.clock_name());
+    let mut environment = environment::describe_environment(&places, clock.clock_name());
+    environment.known_limits = known_limits::list_limits_of_groups(&plan.targets);
+    // A plan has checked the volume.
+    let of_volume = known_limits::list_limits_of_volume(&plan.experiment);
+    environment
+        .known_limits
+        .extend(of_volume.unwrap_or_default());
     Run {
         notes: plan.notes.clone(),
         ..empty_run(

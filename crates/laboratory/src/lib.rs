@@ -19,6 +19,7 @@ pub mod files;
 pub mod import;
 pub mod interleave;
 pub mod job_file;
+mod known_limits;
 mod limit;
 pub mod output;
 mod overhead;

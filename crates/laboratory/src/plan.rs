@@ -9,6 +9,7 @@ mod group_limits;
 pub mod host;
 
 use crate::files::HostFiles;
+use crate::known_limits;
 use crate::target::NULL_TARGET;
 use diskperf_battery::{Program, Suite};
 use diskperf_catalogue::Catalogue;
@@ -44,6 +45,7 @@ pub fn plan(experiment: &Experiment) -> Result<Vec<Plan>, LaboratoryError> {
     if let Some(label) = &experiment.label {
         label::check_label(label)?;
     }
+    known_limits::list_limits_of_volume(experiment)?;
     let read = HostFiles.read_named(experiment)?;
     let experiment = read.as_ref().unwrap_or(experiment);
     let (models, paths): (Vec<PathBuf>, Vec<PathBuf>) = experiment

@@ -63,6 +63,7 @@ pub fn calculate_volumes(
         load: &load,
         total_ns: request.total_ns,
         size_gib_min: request.size_gib_min,
+        stop,
     })
 }
 

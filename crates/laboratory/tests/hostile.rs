@@ -285,6 +285,7 @@ fn environment(name: &str, size: u64) -> Environment {
                 ..Device::default()
             }],
         }],
+        known_limits: Vec::new(),
     }
 }
 

@@ -2,6 +2,7 @@
 //! calculated without simulating its requests.
 
 mod job;
+mod limits;
 mod load;
 mod response;
 mod search;
@@ -10,6 +11,7 @@ mod types;
 mod week;
 
 pub use job::read_job_file;
+pub use limits::list_volume_limits;
 pub use load::{LoadedRequest, VolumeLoad};
 pub use search::{VolumeSearch, report_volumes};
 pub use trace::TraceLoadBuilder;

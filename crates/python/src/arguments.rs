@@ -52,6 +52,10 @@ pub(crate) struct RunArguments {
     #[pyo3(default)]
     label: Option<String>,
     no_budget: bool,
+    #[pyo3(default)]
+    find_limits: bool,
+    #[pyo3(default)]
+    volume: Option<String>,
     /// Trace to replay in place of a suite or a program.
     #[pyo3(default)]
     replay: Option<ReplayArguments>,
@@ -168,6 +172,8 @@ impl RunArguments {
             ignores_signature: self.ignore_signature,
             times_calls: self.time_calls,
             has_no_budget: self.no_budget,
+            finds_caps: self.find_limits,
+            volume: self.volume,
             seed: self.seed,
             label: self.label,
             ..Experiment::default()

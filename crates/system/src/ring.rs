@@ -8,7 +8,7 @@ pub(crate) mod record;
 
 use crate::error::Errno;
 use crate::{File, ReadBackProgress, Result, System, SystemCall};
-use diskperf_timeline::{Nanoseconds, VerifiedBlocks};
+use diskperf_timeline::{CapProbe, Nanoseconds, VerifiedBlocks};
 
 /// Options for opening a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -246,6 +246,11 @@ impl System {
     /// Records how the program ended, for readers of the result.
     pub fn set_end_note(&mut self, text: String) {
         at_once_on_each_world!(self, world => world.set_end_note(text))
+    }
+
+    /// Records the windows of a probe for a cap on the rate.
+    pub fn record_cap_probe(&mut self, probe: CapProbe) {
+        at_once_on_each_world!(self, world => world.record_cap_probe(probe))
     }
 
     /// Counts a request that failed with an error that the program ignores.

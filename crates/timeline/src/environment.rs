@@ -1,6 +1,7 @@
 //! Description of the machine, file systems and devices that a run was measured on, as far as they
 //! affect its figures.
 
+use crate::cap_probe::KnownLimit;
 use serde::{Deserialize, Serialize};
 
 /// Mounted file system, with the kernel's view of its type, source, options and size.
@@ -117,4 +118,7 @@ pub struct Environment {
     pub call_clock: String,
     /// Directories and devices that the run used, in the order of the drives.
     pub places: Vec<TargetDescription>,
+    /// Limits on the rate of the targets that are known without a measurement.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub known_limits: Vec<KnownLimit>,
 }

@@ -71,6 +71,13 @@ pub struct Experiment {
     /// memory.
     #[serde(rename = "no_budget")]
     pub has_no_budget: bool,
+    /// Whether probes tell caps on the rate from slow devices, after the programs.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub finds_caps: bool,
+    /// Type and size of the cloud volume that the targets are, such as `gp2:100GiB`. Its limits are
+    /// compared with the caps that are found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub volume: Option<String>,
     /// Whether each call of a program is timed.
     #[serde(rename = "time_calls")]
     pub times_calls: bool,
@@ -103,6 +110,8 @@ impl Default for Experiment {
             destroy_data_on: Vec::new(),
             ignores_signature: false,
             has_no_budget: false,
+            finds_caps: false,
+            volume: None,
             times_calls: true,
             seed: 1983,
             label: None,

@@ -5,6 +5,7 @@
 //! arithmetic that every other crate must agree on, such as the conversion of a repetition to KB/s.
 
 pub mod block;
+pub mod cap_probe;
 pub mod check;
 pub mod device_event;
 pub mod environment;
@@ -25,6 +26,7 @@ pub mod verified;
 pub mod window;
 
 pub use block::BlockTrace;
+pub use cap_probe::{CapProbe, CompletedWork, KnownLimit, ProbeWindow, ProbedLoad, WindowCounter};
 pub use check::ImpossibleValue;
 pub use device_event::{DeviceEvent, DeviceOperation, DeviceRequest, DeviceStep};
 pub use environment::{Device, DeviceHealth, Environment, Filesystem, TargetDescription};

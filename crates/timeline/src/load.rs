@@ -4,6 +4,7 @@
 pub(crate) mod compact;
 
 use crate::Nanoseconds;
+use crate::cap_probe::CapProbe;
 use crate::histogram::Histogram;
 use crate::verified::VerifiedBlocks;
 use serde::{Deserialize, Serialize};
@@ -116,6 +117,9 @@ pub struct LoadMeasure {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "verified")]
     pub verified_blocks: Option<VerifiedBlocks>,
+    /// Windows of a probe for a cap on the rate, for the program that probes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cap_probe: Option<Box<CapProbe>>,
 }
 
 /// Measure of one worker's requests of one operation.

@@ -268,6 +268,9 @@ impl Comparison {
                 limit,
             });
         }
+        if pair.judgement.verdict == Verdict::Capped {
+            return None;
+        }
         let at_most = pair.slowdown_max();
         if at_most.is_some_and(|at_most| at_most <= limit) {
             return None;

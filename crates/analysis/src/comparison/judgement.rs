@@ -54,6 +54,15 @@ impl Judgement {
         }
     }
 
+    /// Replaces the verdict on a run that is at a cap and no faster than the base.
+    pub(super) fn at_cap(self) -> Self {
+        Self {
+            verdict: Verdict::Capped,
+            undecided_reason: None,
+            ..self
+        }
+    }
+
     /// Converts the judgement of speeds to one of times, which are their inverses: ratio and
     /// interval are inverted.
     pub(super) fn invert_to_times(self) -> Self {

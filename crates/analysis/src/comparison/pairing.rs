@@ -1,5 +1,6 @@
 //! Assignment of the results of one run to those of another.
 
+use crate::caps;
 use diskperf_timeline::{ProgramResult, Run};
 
 /// Pairs of results from two runs, each result in at most one pair.
@@ -64,8 +65,10 @@ impl<'a> ResultPairing<'a> {
     }
 }
 
+/// Returns the results in the order of the table, without probes for caps, which measure no load.
 fn results_in_table_order(run: &Run) -> Vec<&ProgramResult> {
-    let mut results: Vec<&ProgramResult> = run.results.iter().collect();
+    let loads = run.results.iter().filter(|one| !caps::is_probe(one));
+    let mut results: Vec<&ProgramResult> = loads.collect();
     results.sort_by_key(|result| result.table_row);
     results
 }

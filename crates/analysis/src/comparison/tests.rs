@@ -1,3 +1,4 @@
+mod caps;
 mod differences;
 mod gates;
 

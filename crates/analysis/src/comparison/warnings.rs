@@ -3,6 +3,7 @@
 
 use super::RunWarning;
 use super::pairing::differing_parameters;
+use crate::caps::{self, RowCap};
 use crate::interference;
 use diskperf_timeline::units::format_size;
 use diskperf_timeline::{
@@ -31,6 +32,21 @@ pub(super) fn unfinished_reason(state: &RunState) -> Option<&str> {
         RunState::Interrupted => Some("interrupted by the user"),
         RunState::Failed(error) => Some(error),
     }
+}
+
+/// Warns of caps at which the results of a pair were measured: the base's and the other's.
+pub(super) fn warn_of_caps(caps: &[Option<RowCap>; 2]) -> Option<String> {
+    let limits: Vec<String> = caps
+        .iter()
+        .map(|cap| caps::describe_side(cap.as_ref()))
+        .collect();
+    let text = match caps {
+        [None, None] => return None,
+        [Some(_), None] => "the base is at a cap, and a loss shows only below it",
+        [None, Some(_)] => "the other is at a cap, which decides its figure",
+        [Some(_), Some(_)] => "both are at a cap, and a loss of the storage does not show",
+    };
+    Some(format!("{text}: {}", limits.join(" | ")))
 }
 
 /// Warns of the differences between the base run and another run. `run` is the index of the other.

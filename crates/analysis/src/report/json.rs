@@ -5,6 +5,7 @@ use super::replay::ReplayJson;
 use super::targets::{TargetPart, split_by_target};
 use super::view::{ResultRow, RunView};
 use crate::cache::{CacheVerdict, device_share};
+use crate::caps::{Cap, CapVerdict, find_row_cap, recognise_result};
 use crate::comparison::{
     BlockCounts, Comparison, ComparisonBasis, GateOutcome, PairSide, Quantity, ResultPair, RunName,
     UndecidedReason, Verdict,
@@ -125,6 +126,12 @@ struct ResultJson<'a> {
     /// Write amplification of a modelled flash drive; of several drives together.
     #[serde(skip_serializing_if = "Option::is_none")]
     write_amplification: Option<f64>,
+    /// Verdict of a program that probes for a cap on the rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cap: Option<CapVerdict>,
+    /// Cap at which the result was measured, as a probe of the same run recognised it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at_cap: Option<Cap>,
     #[serde(flatten)]
     shape: SeriesShape,
     notes: &'a [String],
@@ -324,6 +331,8 @@ fn result_json<'a>(run: &'a Run, row: &'a ResultRow) -> ResultJson<'a> {
         cliff: summary.cache_cliff,
         unwritten_share: summary.unwritten_share,
         write_amplification: write_amplification_of_result(result),
+        cap: recognise_result(run, result),
+        at_cap: find_row_cap(run, result).map(|found| found.cap),
         shape: summary.shape,
         notes: &result.notes,
         targets: split_by_target(run, result)

@@ -1,12 +1,13 @@
 //! Notes on runs and their rows, each once.
 
 use super::view::RunView;
-use crate::interference;
+use crate::{caps, interference};
 use diskperf_timeline::ProgramResult;
 
 /// Lists all notes, each once, with the programs or runs that it is about.
 pub(super) fn list_notes(views: &[RunView]) -> Vec<String> {
     let disturbed = list_disturbed_programs(views);
+    let capped = list_capped_rows(views);
     let mut found: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut add = |note, about| match found.iter_mut().find(|(other, _)| *other == note) {
         Some((_, subjects)) if subjects.contains(&about) => {}
@@ -33,6 +34,9 @@ pub(super) fn list_notes(views: &[RunView]) -> Vec<String> {
             }
         }
     }
+    for (note, title) in &capped {
+        add(note, title);
+    }
     for (note, subjects) in &disturbed {
         subjects.iter().for_each(|about| add(note, about));
     }
@@ -47,6 +51,15 @@ pub(super) fn list_notes(views: &[RunView]) -> Vec<String> {
                 format!("note on {}: {note}", subjects.join("; "))
             }
         })
+        .collect()
+}
+
+/// Describes the caps at which rows of these runs were measured, each with the title of its row.
+fn list_capped_rows<'a>(views: &'a [RunView]) -> Vec<(String, &'a str)> {
+    let rows = views
+        .iter()
+        .flat_map(|view| view.rows.iter().map(move |row| (view.run, row)));
+    rows.filter_map(|(run, row)| Some((caps::describe_row(run, row.result)?, row.title.as_str())))
         .collect()
 }
 

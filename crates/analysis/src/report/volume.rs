@@ -199,7 +199,7 @@ fn list_remarks(report: &VolumeReport) -> Vec<String> {
     let volumes = &report.volumes;
     if report.load.is_open {
         remarks.push(
-            "carried: no request waits for a limit for more than 1 s; falls behind: some do, and each repetition catches up; not carried: requests are left over"
+            "carried: no request waits for a limit for more than 1 s; falls behind: some do, and each repetition catches up; not carried: the backlog grows from one repetition to the next"
                 .to_owned(),
         );
     } else {

@@ -241,6 +241,19 @@ impl FluidVolume {
         self.find_credits(kind).map(|limit| limit.capacity)
     }
 
+    /// Returns the levels of all buckets in picotokens; `None` while requests wait. Volumes with the
+    /// same levels go through the same phases under the same load.
+    pub fn idle_levels(&self) -> Option<Vec<u128>> {
+        let levels = self.limits.iter().map(|limit| limit.level);
+        self.backlog.is_empty().then(|| levels.collect())
+    }
+
+    /// Moves the time on by whole repetitions of a load that leaves the volume as it found it.
+    pub fn skip_repetitions(&mut self, duration_ns: u64) {
+        debug_assert!(self.backlog.is_empty(), "waiting requests would age");
+        self.now_ns += duration_ns;
+    }
+
     fn find_credits(&self, kind: VolumeLimit) -> Option<&FluidLimit> {
         let mut limits = self.limits.iter();
         limits.find(|limit| limit.bucket.kind == kind && limit.bucket.holds_credits)

@@ -56,6 +56,7 @@ const ARGUMENTS: &[(&str, &str, Names)] = &[
     ),
     ("run", "settings", Nothing),
     ("run", "until_steady", Nothing),
+    ("run", "volume", Nothing),
     ("ab", "until_steady", Nothing),
     // What its options are of mkfs is tested where they are understood.
     ("run", "fio_arguments", Nothing),

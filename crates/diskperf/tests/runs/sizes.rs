@@ -16,6 +16,9 @@ fn expect_through_or_refused(user: &User, options: &str, through: &[&str]) {
         // Its rounds have a time, of minutes, and no size to be found.
         let short = match what {
             "ssd26" => " --set program.duration_ms=50",
+            "cap_probe" => {
+                " --set program.rounds=1 --set program.window_ms=100 --set program.settle_ms=0"
+            }
             _ => "",
         };
         let line = format!("run {what} --runs 1 --quiet {options}{short}");

@@ -365,6 +365,7 @@ fn model_environment(plan: &ModelPlan) -> Environment {
         load_average: 0.0,
         call_clock: "virtual".to_owned(),
         places: places.collect(),
+        known_limits: Vec::new(),
     }
 }
 

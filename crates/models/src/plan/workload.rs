@@ -173,6 +173,7 @@ pub fn experiment_of_run(
         targets,
         repetition_count: None,
         steady_rule: None,
+        finds_caps: false,
         ..experiment.clone()
     };
     let of_system = |setting: &Setting| setting.program_parameter_name().is_none();
@@ -218,6 +219,16 @@ pub fn with_stated_options(
         }
     }
     suite.steps = kept;
+    if experiment.finds_caps && !suite.add_cap_probes() {
+        return Err(LaboratoryError::request(
+            "--find-limits probes random and sequential programs with two or more requests in flight, and there are none; run `cap_probe`",
+        ));
+    }
+    if experiment.volume.is_some() && !suite.iter_programs().any(Program::repeats_by_itself) {
+        return Err(LaboratoryError::request(
+            "--volume names the limits that a probe may find: add --find-limits, or run `cap_probe`",
+        ));
+    }
     Ok(suite)
 }
 

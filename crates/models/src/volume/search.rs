@@ -6,6 +6,7 @@ use super::week::carry;
 use crate::error::LaboratoryError;
 use diskperf_analysis::volume::{VolumeFigures, VolumeReport, VolumeVerdict};
 use diskperf_catalogue::Setting;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Search over types of volumes.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub struct VolumeSearch<'a> {
     pub total_ns: u64,
     /// Smallest size in GiB that the user accepts.
     pub size_gib_min: u64,
+    /// Flag that is set when the user ends the calculation.
+    pub stop: &'a AtomicBool,
 }
 
 /// Volume of a type with a size and rates.
@@ -38,7 +41,7 @@ impl Candidate {
 ///
 /// # Errors
 ///
-/// A type that has no size for the data, if it is the only one.
+/// A type that has no size for the data, if it is the only one, or the end by the user.
 pub fn report_volumes(search: &VolumeSearch<'_>) -> Result<VolumeReport, LaboratoryError> {
     let mut volumes = Vec::new();
     for of_type in search.types {
@@ -114,6 +117,9 @@ impl VolumeSearch<'_> {
         of_type: &VolumeType<'_>,
         settings: Vec<Setting>,
     ) -> Result<Candidate, LaboratoryError> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(LaboratoryError::Interrupted);
+        }
         let volume = of_type.specify(&settings)?;
         let figures = carry(&volume, self.load, self.total_ns);
         Ok(Candidate { settings, figures })

@@ -11,6 +11,7 @@ use diskperf_device::volume::VolumeSpecification;
 use diskperf_device::{Device, Drive, Operation};
 use diskperf_fio::{JobEnvironment, JobFile};
 use diskperf_sim::{RandomStreams, Time};
+use std::sync::atomic::AtomicBool;
 
 const SECOND: u64 = 1_000_000_000;
 /// Credits of gp2 of which 5400 requests are left.
@@ -290,6 +291,7 @@ fn search(names: &[&str], text: &str, total_ns: u64) -> Result<Vec<VolumeFigures
         load: &load,
         total_ns,
         size_gib_min: 1,
+        stop: &AtomicBool::new(false),
     };
     let report = report_volumes(&search).map_err(|error| error.to_string())?;
     Ok(report.volumes)
@@ -353,4 +355,30 @@ fn jobs_without_a_constant_rate_are_refused_by_the_option() {
         error.contains("no volume `gp4`") && error.contains("pd-ssd"),
         "{error}"
     );
+}
+
+/// Repetitions that leave the volume as they found it are calculated once.
+#[test]
+fn a_cycle_that_repeats_has_the_figures_of_all_its_repetitions() {
+    // 100 s, of which 10 s are above the base rate of 300 and use a fifth of the credits.
+    let volume = volume("gp2", &[("size_gib", "100"), ("burst_requests", "50000")]);
+    let cycle: &[Part] = &[(10, 1300, 16), (90, 100, 16)];
+    let load = load(&job_file(cycle), &volume).expect("a load");
+    let [few, many] = [400, 40_000].map(|cycles| carry(&volume, &load, cycles * 100 * SECOND));
+    assert_eq!(many.verdict, VolumeVerdict::Carries);
+    assert_eq!(many.phases, few.phases);
+    // 50 cycles of two phases are listed; in the others, the end of the refill counts, too.
+    let left_out = [&few, &many].map(|one| one.phases_left_out);
+    assert_eq!(left_out, [3 * 350, 3 * 39_950]);
+    for (one, other) in [
+        (many.p99_ms, few.p99_ms),
+        (many.credits_ended_share, few.credits_ended_share),
+        (many.backlog_end, few.backlog_end),
+    ] {
+        assert!((one - other).abs() <= 1e-9 * other.abs(), "{one} {other}");
+    }
+    // In the middle of a repetition, the rest of it is calculated by itself.
+    let half = carry(&volume, &load, 40_000 * 100 * SECOND + 5 * SECOND);
+    assert_eq!(half.phases_left_out, many.phases_left_out + 1);
+    assert_eq!(half.iops_end, 1300.0);
 }

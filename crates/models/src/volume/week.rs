@@ -34,6 +34,8 @@ struct Week {
     iops_end: f64,
     /// Whether no request waited at some time of the current repetition.
     has_caught_up: bool,
+    /// Number of repetitions for which the current one stands.
+    weight: u64,
 }
 
 /// End of a whole repetition.
@@ -83,7 +85,9 @@ pub(super) fn carry(
         iops_start: None,
         iops_end: 0.0,
         has_caught_up: false,
+        weight: 1,
     };
+    let mut last_levels = None;
     let mut last_end: Option<RepetitionEnd> = None;
     // At a constant rate, many repetitions are as one.
     let joined = match load.parts.len() {
@@ -91,6 +95,15 @@ pub(super) fn carry(
         _ => 1,
     };
     while fluid.now_ns() < total_ns {
+        let levels = fluid.idle_levels();
+        let is_cycle = levels.is_some() && levels == last_levels && fluid.now_ns() >= START_NS;
+        last_levels = levels;
+        let left = (total_ns - fluid.now_ns()) / load.duration_ns();
+        // Phases that are listed may join those of the next repetition.
+        week.weight = match is_cycle && joined == 1 && week.phases_left_out > 0 {
+            true => left.max(1),
+            false => 1,
+        };
         for part in &load.parts {
             let duration_ns = (part.duration_ns * joined).min(total_ns - fluid.now_ns());
             let service_ns = service_ns(volume, part);
@@ -101,6 +114,9 @@ pub(super) fn carry(
             fluid.run(&of_part, duration_ns, |phase| {
                 week.add(&phase, part, service_ns)
             });
+        }
+        if week.weight > 1 {
+            fluid.skip_repetitions((week.weight - 1) * load.duration_ns());
         }
         if fluid.now_ns().is_multiple_of(load.duration_ns()) || last_end.is_none() {
             let end = RepetitionEnd::new(last_end.as_ref(), &fluid, week.has_caught_up);
@@ -128,13 +144,14 @@ impl Week {
         self.iops_end = iops;
         self.has_caught_up |= phase.backlog_end == 0;
         if let Some(limit) = phase.limit {
-            *self.limited_ns.entry(limit.kind).or_default() += phase.duration_ns();
+            let duration_ns = self.weight * phase.duration_ns();
+            *self.limited_ns.entry(limit.kind).or_default() += duration_ns;
             if limit.credits_ended {
                 self.credits_end_ns.get_or_insert(phase.start_ns);
-                self.credits_ended_ns += phase.duration_ns();
+                self.credits_ended_ns += duration_ns;
             }
         }
-        let served = phase.served() as f64 / NANOREQUESTS as f64;
+        let served = self.weight as f64 * phase.served() as f64 / NANOREQUESTS as f64;
         let waits = match part.arrivals {
             // Of the requests in flight, those that are not in service wait.
             PartArrivals::Closed(depth) if phase.limit.is_some() => {
@@ -167,7 +184,7 @@ impl Week {
                 last.backlog_end = phase.backlog_end;
             }
             _ if count < PHASES_MAX => self.phases.push(phase),
-            _ => self.phases_left_out += 1,
+            _ => self.phases_left_out += self.weight as usize,
         }
     }
 

@@ -300,5 +300,6 @@ fn environment() -> Environment {
                 ..Device::default()
             }],
         }],
+        known_limits: Vec::new(),
     }
 }

@@ -29,6 +29,7 @@ pub fn describe_environment(places: &[&Path], call_clock: &str) -> Environment {
             .iter()
             .map(|path| describe_target_with(path, &mounts, BlockDevice::describe_with_health))
             .collect(),
+        known_limits: Vec::new(),
     }
 }
 

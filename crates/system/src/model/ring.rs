@@ -8,7 +8,7 @@ use crate::{
 };
 use diskperf_machine::{RingCompletion, RingOperation, RingRequest, RingSize, Session, Time};
 use diskperf_timeline::load::Engine;
-use diskperf_timeline::{Nanoseconds, VerifiedBlocks};
+use diskperf_timeline::{CapProbe, Nanoseconds, VerifiedBlocks};
 
 /// Ring of slots with a worker's requests in flight.
 pub(super) struct ModelRing {
@@ -225,6 +225,12 @@ impl ModelWorker {
     pub(crate) fn set_end_note(&mut self, text: String) {
         if let Some(load) = &mut self.measurement.load_recorder {
             load.set_end_note(text);
+        }
+    }
+
+    pub(crate) fn record_cap_probe(&mut self, probe: CapProbe) {
+        if let Some(load) = &mut self.measurement.load_recorder {
+            load.record_cap_probe(probe);
         }
     }
 

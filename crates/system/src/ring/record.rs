@@ -2,7 +2,7 @@
 
 use super::{CommittedTransaction, IoOperation, NameCall, ReadWriteSpans};
 use diskperf_timeline::load::{Engine, LoadMeasure, OperationMeasure, SeriesPoint};
-use diskperf_timeline::{Histogram, LatencyRecorder, Nanoseconds, VerifiedBlocks};
+use diskperf_timeline::{CapProbe, Histogram, LatencyRecorder, Nanoseconds, VerifiedBlocks};
 
 /// Recorder of the latencies and counts of a worker's requests.
 pub(crate) struct LoadRecorder {
@@ -23,6 +23,7 @@ pub(crate) struct LoadRecorder {
     first_ignored_errno: u64,
     end_note: Option<String>,
     verified: Option<VerifiedBlocks>,
+    cap_probe: Option<Box<CapProbe>>,
     time_series: TimeSeries,
 }
 
@@ -105,6 +106,7 @@ impl LoadRecorder {
             first_ignored_errno: 0,
             end_note: None,
             verified: None,
+            cap_probe: None,
             time_series: series,
         }
     }
@@ -125,6 +127,7 @@ impl LoadRecorder {
         self.first_ignored_errno = 0;
         self.end_note = None;
         self.verified = None;
+        self.cap_probe = None;
         self.time_series.restart_series();
     }
 
@@ -199,6 +202,11 @@ impl LoadRecorder {
     /// Records the note on how the program ended.
     pub(crate) fn set_end_note(&mut self, text: String) {
         self.end_note = Some(text);
+    }
+
+    /// Records the windows of a probe for a cap.
+    pub(crate) fn record_cap_probe(&mut self, probe: CapProbe) {
+        self.cap_probe = Some(Box::new(probe));
     }
 
     /// Switches the time series to commits, in place of single requests.
@@ -279,6 +287,7 @@ impl LoadRecorder {
             engine_note: None,
             end_note: self.end_note.take(),
             verified_blocks: self.verified.take(),
+            cap_probe: self.cap_probe.take(),
         };
         self.restart_measurement();
         measure

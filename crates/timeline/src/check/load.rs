@@ -1,6 +1,7 @@
 //! Checks on the measures of workers with several requests in flight.
 
 use super::{CheckedSums, ImpossibleValue, LATENCY_NS_MAX, require_at_most};
+use crate::cap_probe::CapProbe;
 use crate::histogram::Histogram;
 use crate::load::{LoadMeasure, SeriesPoint};
 use crate::verified::VerifiedBlocks;
@@ -33,6 +34,9 @@ pub(super) fn check_load(
     if let Some(verified) = &load.verified_blocks {
         check_verified(verified, sums)?;
     }
+    if let Some(probe) = &load.cap_probe {
+        check_cap_probe(probe, sums).map_err(|wrong| wrong.within_field("cap_probe"))?;
+    }
     let points = load.time_series.len() as u64;
     require_at_most(
         "series",
@@ -62,6 +66,21 @@ pub(super) fn check_verified(
     sums.add_checked("verified_bytes", verified.verified_bytes)?;
     sums.add_checked("unread_blocks", verified.unread_block_count)?;
     sums.add_checked("mismatches", verified.mismatch_count)
+}
+
+fn check_cap_probe(probe: &CapProbe, sums: &mut CheckedSums) -> Result<(), ImpossibleValue> {
+    for window in &probe.windows {
+        sums.add_checked("duration", window.duration.0)?;
+        sums.add_checked("requests", window.work.requests)?;
+        sums.add_checked("bytes", window.work.bytes)?;
+    }
+    // What came before a window grows from one to the next.
+    if let Some(window) = probe.windows.iter().max_by_key(|one| one.start) {
+        sums.add_checked("start", window.start.0)?;
+        sums.add_checked("requests_before", window.work_before.requests)?;
+        sums.add_checked("bytes_before", window.work_before.bytes)?;
+    }
+    check_histogram("unloaded", &probe.unloaded, sums)
 }
 
 fn check_series_point(one: &SeriesPoint, sums: &mut CheckedSums) -> Result<(), ImpossibleValue> {

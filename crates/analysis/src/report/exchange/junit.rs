@@ -104,6 +104,7 @@ fn judge_pair(comparison: &Comparison, pair: &ResultPair) -> CaseOutcome {
         Verdict::SuggestsFaster
         | Verdict::SuggestsSlower
         | Verdict::TooFewRepetitions
+        | Verdict::Capped
         | Verdict::Inconclusive => CaseOutcome::Skipped { message: message() },
     }
 }

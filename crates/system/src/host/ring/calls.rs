@@ -14,7 +14,7 @@ use crate::{
     CallKind, CommittedTransaction, Errno, Error, File, IoCompletion, IoOperation, NameCall,
     ReadBackProgress, ReadWriteSpans, Result, RingOptions, Submission,
 };
-use diskperf_timeline::{LoadMeasure, Nanoseconds, VerifiedBlocks, WorkerMeasure};
+use diskperf_timeline::{CapProbe, LoadMeasure, Nanoseconds, VerifiedBlocks, WorkerMeasure};
 
 impl HostWorker {
     pub(crate) fn open_ring(&mut self, options: RingOptions, files: &[File]) -> Result<()> {
@@ -170,6 +170,12 @@ impl HostWorker {
     pub(crate) fn set_end_note(&mut self, text: String) {
         if let Some(load) = &mut self.load_recorder {
             load.set_end_note(text);
+        }
+    }
+
+    pub(crate) fn record_cap_probe(&mut self, probe: CapProbe) {
+        if let Some(load) = &mut self.load_recorder {
+            load.record_cap_probe(probe);
         }
     }
 
