@@ -58,7 +58,9 @@ impl ConstantRatio {
         // The sequence compares times, the inverses of rates.
         if estimate.ln_ratio_min > -tolerance && estimate.ln_ratio_max < tolerance {
             Self::Same
-        } else if estimate.ln_ratio.abs() > tolerance {
+        } else if estimate.ln_ratio.abs() > tolerance
+            && (estimate.ln_ratio_min > 0.0 || estimate.ln_ratio_max < 0.0)
+        {
             Self::Other(libm::exp(-estimate.ln_ratio))
         } else {
             Self::Unknown
