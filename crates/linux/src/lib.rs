@@ -20,11 +20,10 @@
 //!     version: KernelVersion::V6_18,
 //!     ticks_per_second: 250,
 //!     processors: 2,
-//!     memory_bytes: 8 << 30,
 //! };
 //! let device = DeviceLimits::loop_device(512 << 20);
 //! let options = FileSystemOptions::Ext4(Ext4Options::default());
-//! let mut stack = Stack::new(host, device, options);
+//! let mut stack = Stack::new(host, device, options)?;
 //! let mut lists = Vec::new();
 //! for operation in [
 //!     json!(["open", "log", "wal", ["creat"]]),
@@ -50,7 +49,7 @@
 //!   with those of real kernels; 6.12 was read in its source alone.
 //! - The page cache of each file with its folios, read-ahead with fadvise, O_DIRECT, O_SYNC, O_DSYNC,
 //!   sync_file_range, fallocate (also punch and zero), truncation, syncfs, FITRIM, unmounting.
-//! - ext4 as mke2fs 1.47 makes it, with blocks of 1 and 4 KiB: groups and Orlov's spread of
+//! - ext4 as mke2fs 1.47 makes it on devices of less than 2^32 blocks of 1, 2 or 4 KiB: groups and Orlov's spread of
 //!   directories, mballoc with both kinds of preallocation, extents, delayed allocation, unwritten
 //!   extents, orphans, directories with an index of one level; the journal in its three modes, with
 //!   ordered data, revocations, checkpoints, timers, fast commits, and without barriers.
@@ -66,7 +65,11 @@
 //! - Limits of dirty pages and throttling, reclaim of memory, mmap, links besides names of files,
 //!   extended attributes, quotas, inline data, rmdir.
 //! - Reads of ext4's own metadata (bitmaps and directories after the mount).
-//! - Trees of extents and indices of directories of more than two levels: refused by name.
+//! - Trees of extents and indices of directories of more than two levels: refused by name. Such an
+//!   error may come in the middle of a call, and what was done before it stays done.
+//! - Lack of space at a buffered write: it comes when the blocks are allocated, at writeback. Requests
+//!   of very long ranges take a time that grows with their blocks.
+//! - Transactions that end because they are as long as the log lets them be.
 //! - XFS: real-time devices, stripes, shared blocks, attributes, external logs, and what [`xfs`] names.
 //! - The seed of a directory's hash: names are spread by another hash, so which block of a directory
 //!   with an index changes may differ from a given real one.
@@ -83,5 +86,6 @@ pub mod read_ahead;
 pub mod request_list;
 pub mod sequence;
 pub mod stack;
+mod validation;
 pub mod version;
 pub mod xfs;

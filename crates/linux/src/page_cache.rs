@@ -350,9 +350,4 @@ impl PageCache {
         }
         self.folios.insert(rest.first_page, rest);
     }
-
-    /// Returns the pages that are cached, ascending.
-    pub fn pages(&self) -> impl Iterator<Item = u64> + '_ {
-        self.pages.keys().copied()
-    }
 }

@@ -65,7 +65,8 @@ pub struct Sequence {
     pub xfs: XfsOptions,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 struct RawOptions {
     mkopts: Vec<String>,
     mntopts: String,
@@ -74,12 +75,37 @@ struct RawOptions {
 #[derive(Deserialize)]
 struct RawSequence {
     id: String,
+    #[serde(default)]
     profile: String,
+    #[serde(default)]
     setup: Vec<Value>,
     seq: Vec<Value>,
+    #[serde(default)]
     ext4: RawOptions,
+    #[serde(default)]
     xfs: RawOptions,
 }
+
+/// Form of each call: its name, then its arguments.
+const CALL_FORMS: [&[&str]; 17] = [
+    &["open", "descriptor", "path", "[flags]"],
+    &["close", "descriptor"],
+    &["pwrite", "descriptor", "offset", "length"],
+    &["pread", "descriptor", "offset", "length"],
+    &["fsync", "descriptor"],
+    &["fdatasync", "descriptor"],
+    &["fsyncdir", "path"],
+    &["syncfs"],
+    &["rename", "old path", "new path"],
+    &["unlink", "path"],
+    &["mkdir", "path"],
+    &["fallocate", "descriptor", "mode", "offset", "length"],
+    &["ftruncate", "descriptor", "size"],
+    &["sfr", "descriptor", "offset", "length", "[flags]"],
+    &["fadvise", "descriptor", "advice", "offset", "length"],
+    &["fstrim"],
+    &["sleep", "seconds"],
+];
 
 /// Reads an array of sequences.
 ///
@@ -108,9 +134,7 @@ fn read_sequence(raw: RawSequence) -> Result<Sequence, SequenceError> {
                 read_operation(value).ok_or_else(|| SequenceError::Operation {
                     sequence: raw.id.clone(),
                     operation: value.to_string(),
-                    remedy:
-                        "an array of a name and its arguments, as README.md of the sequences lists"
-                            .to_owned(),
+                    remedy: expected_form(value),
                 })
             })
             .collect::<Result<Vec<_>, _>>()
@@ -127,10 +151,34 @@ fn read_sequence(raw: RawSequence) -> Result<Sequence, SequenceError> {
     })
 }
 
+/// Describes the form of an operation with the name that a value has.
+fn expected_form(value: &Value) -> String {
+    let name = value.get(0).and_then(Value::as_str);
+    match CALL_FORMS.iter().find(|form| name == Some(form[0])) {
+        Some(form) => {
+            let arguments: String = form[1..].iter().map(|part| format!(", {part}")).collect();
+            format!("its form is [\"{}\"{arguments}]", form[0])
+        }
+        None => {
+            let names: Vec<&str> = CALL_FORMS.iter().map(|form| form[0]).collect();
+            format!(
+                "an operation is an array of a name and its arguments; the names are {}",
+                names.join(", ")
+            )
+        }
+    }
+}
+
 /// Reads one operation: an array of its name and arguments. `None` if it has another form.
 #[must_use]
 pub fn read_operation(value: &Value) -> Option<FileOperation> {
     let call = Call(value.as_array()?);
+    let form = CALL_FORMS
+        .iter()
+        .find(|form| call.name() == Some(form[0]))?;
+    if call.0.len() != form.len() {
+        return None;
+    }
     read_name_call(&call).or_else(|| read_data_call(&call))
 }
 
@@ -295,4 +343,50 @@ fn read_advice(word: &str) -> Option<FileAdvice> {
         "dontneed" => FileAdvice::DontNeed,
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file with one sequence whose operations are `calls`.
+    fn file(calls: &str) -> String {
+        format!(r#"[{{"id": "one", "seq": [{calls}]}}]"#)
+    }
+
+    #[test]
+    fn a_sequence_needs_a_name_and_operations_alone() {
+        let sequences = read_sequences(&file(r#"["open", "d", "f", ["creat"]], ["syncfs"]"#));
+        assert_eq!(sequences.expect("the form is valid")[0].operations.len(), 2);
+    }
+
+    #[test]
+    fn a_wrong_operation_is_named_with_the_form_of_its_call() {
+        for (call, expected) in [
+            (
+                r#"["pwrite", "d", 0]"#,
+                r#"["pwrite", descriptor, offset, length]"#,
+            ),
+            (r#"["fsync", "d", 5]"#, r#"["fsync", descriptor]"#),
+            (
+                r#"["open", "d", "f", ["append"]]"#,
+                r#"["open", descriptor, path, [flags]]"#,
+            ),
+            (r#"["write", "d", 0, 1]"#, "the names are open, close"),
+            ("5", "an array of a name"),
+        ] {
+            let error = read_sequences(&file(call)).expect_err(call).to_string();
+            assert!(error.contains(expected), "{call}: {error}");
+        }
+    }
+
+    #[test]
+    fn each_form_is_that_of_a_call_that_is_read() {
+        let calls = r#"["open","d","f",[]],["close","d"],["pwrite","d",0,1],["pread","d",0,1],["fsync","d"],
+            ["fdatasync","d"],["fsyncdir","."],["syncfs"],["rename","a","b"],["unlink","a"],["mkdir","a"],
+            ["fallocate","d","",0,1],["ftruncate","d",0],["sfr","d",0,1,["write"]],
+            ["fadvise","d","dontneed",0,1],["fstrim"],["sleep",0.5]"#;
+        let sequences = read_sequences(&file(calls)).expect("each call is read");
+        assert_eq!(sequences[0].operations.len(), CALL_FORMS.len());
+    }
 }

@@ -1,5 +1,7 @@
 //! A mounted file system with names and descriptors: system calls in, steps out.
 
+mod names;
+
 use std::collections::BTreeMap;
 
 use thiserror::Error;
@@ -10,6 +12,9 @@ use crate::ext4::{Ext4, Ext4Options};
 use crate::file_system::{FileKind, FileName, FileSystem, FileSystemError};
 use crate::operation::{ByteRange, FallocateMode, FileAdvice, FileOperation, OpenOptions};
 use crate::read_ahead::ReadAhead;
+use crate::validation::{
+    check_direct, check_end, check_setup, check_sleep, file_bytes_max, refused,
+};
 use crate::version::{Host, KernelVersion};
 use crate::xfs::{Xfs, XfsOptions};
 
@@ -25,6 +30,18 @@ pub enum StackError {
     /// The operation names a file that does not exist.
     #[error("no file {0}: create it first, or open it with `creat`")]
     UnknownFile(String),
+    /// The kernel refuses the operation.
+    #[error("{operation} of {thing}: {errno}: {remedy}")]
+    Refused {
+        /// System call, or the program that makes or mounts the file system.
+        operation: &'static str,
+        /// File, descriptor or option that it names.
+        thing: String,
+        /// Name of the error number.
+        errno: &'static str,
+        /// Remedy for the user.
+        remedy: &'static str,
+    },
     /// The file system cannot serve the operation.
     #[error(transparent)]
     FileSystem(#[from] FileSystemError),
@@ -43,6 +60,7 @@ pub enum FileSystemOptions {
 #[derive(Clone, Debug)]
 struct FileRecord {
     label: String,
+    kind: FileKind,
     links: u32,
     descriptors: u32,
     writers: u32,
@@ -62,6 +80,7 @@ pub struct Stack {
     host: Host,
     limits: DeviceLimits,
     file_system: FileSystem,
+    file_bytes_max: u64,
     now_ns: u64,
     files: Vec<FileRecord>,
     names: BTreeMap<FileName, FileId>,
@@ -72,32 +91,43 @@ pub struct Stack {
 
 impl Stack {
     /// Makes a fresh file system on a device and mounts it.
-    #[must_use]
-    pub fn new(host: Host, limits: DeviceLimits, options: FileSystemOptions) -> Self {
+    ///
+    /// # Errors
+    /// If the machine, the device or the options cannot be, or no file system of that size is
+    /// modelled.
+    pub fn new(
+        host: Host,
+        limits: DeviceLimits,
+        options: FileSystemOptions,
+    ) -> Result<Self, StackError> {
+        check_setup(&host, &limits, &options)?;
+        let file_bytes_max = file_bytes_max(&limits, &options);
         let file_system = match options {
             FileSystemOptions::Ext4(options) => {
-                FileSystem::Ext4(Box::new(Ext4::new(&host, &limits, options)))
+                FileSystem::Ext4(Box::new(Ext4::new(&host, &limits, options)?))
             }
             FileSystemOptions::Xfs(options) => {
-                FileSystem::Xfs(Box::new(Xfs::new(&host, &limits, options)))
+                FileSystem::Xfs(Box::new(Xfs::new(&host, &limits, options)?))
             }
         };
         let root = FileRecord {
             label: ".".to_owned(),
+            kind: FileKind::Directory,
             links: 1,
             descriptors: 0,
             writers: 0,
         };
-        Self {
+        Ok(Self {
             host,
             limits,
             file_system,
+            file_bytes_max,
             now_ns: 0,
             files: vec![root],
             names: BTreeMap::new(),
             descriptors: BTreeMap::new(),
             created: BTreeMap::new(),
-        }
+        })
     }
 
     /// Limits of the device.
@@ -179,7 +209,8 @@ impl Stack {
     }
 
     fn advance(&mut self, duration_ns: u64, effects: &mut Effects) -> Result<(), StackError> {
-        let end = self.now_ns + duration_ns;
+        check_sleep(duration_ns)?;
+        let end = self.now_ns.saturating_add(duration_ns);
         while let Some(due) = self
             .file_system
             .calls()
@@ -227,16 +258,18 @@ impl Stack {
             }
             FileOperation::Rename { from, to } => self.rename(from, to, effects),
             FileOperation::Unlink { path } => self.unlink(path, effects),
-            FileOperation::MakeDirectory { path } => {
-                self.create(path, FileKind::Directory, effects).map(|_| ())
-            }
+            FileOperation::MakeDirectory { path } => self.make_directory(path, effects),
             FileOperation::Fallocate {
                 descriptor,
                 mode,
                 range,
             } => self.fallocate(descriptor, *mode, *range, effects),
             FileOperation::Truncate { descriptor, size } => {
-                let file = self.descriptor(descriptor)?.file;
+                let range = ByteRange {
+                    offset: *size,
+                    length: 0,
+                };
+                let file = self.writer("ftruncate", descriptor, range)?.file;
                 self.call(effects, |calls, context| {
                     calls.truncate(context, file, *size)
                 })
@@ -247,6 +280,7 @@ impl Stack {
                 flags,
             } => {
                 let file = self.descriptor(descriptor)?.file;
+                check_end("sync_file_range", descriptor, *range, i64::MAX as u64)?;
                 let range = to_end(*range);
                 self.call(effects, |calls, context| {
                     calls.sync_range(context, file, range, *flags)
@@ -268,65 +302,29 @@ impl Stack {
             .ok_or_else(|| StackError::UnknownDescriptor(name.to_owned()))
     }
 
-    fn directory(&self, path: &str) -> Result<FileId, StackError> {
-        let mut directory = ROOT;
-        for name in path
-            .split('/')
-            .filter(|name| !name.is_empty() && *name != ".")
-        {
-            let entry = FileName {
-                directory,
-                name: name.to_owned(),
-            };
-            let found = self.names.get(&entry).copied();
-            directory = found.ok_or_else(|| StackError::UnknownFile(path.to_owned()))?;
+    /// Descriptor that may write a range.
+    fn writer(
+        &self,
+        operation: &'static str,
+        name: &str,
+        range: ByteRange,
+    ) -> Result<&Descriptor, StackError> {
+        let descriptor = self.descriptor(name)?;
+        if descriptor.options.read_only {
+            let thing = format!("descriptor {name}");
+            return Err(refused(
+                operation,
+                thing,
+                "EBADF",
+                "open it without `rdonly`",
+            ));
         }
-        Ok(directory)
-    }
-
-    fn entry(&self, path: &str) -> Result<FileName, StackError> {
-        let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
-        Ok(FileName {
-            directory: self.directory(directory)?,
-            name: name.to_owned(),
-        })
-    }
-
-    fn existing(&self, path: &str) -> Result<FileId, StackError> {
-        let entry = self.entry(path)?;
-        let file = self.names.get(&entry).copied();
-        file.ok_or_else(|| StackError::UnknownFile(path.to_owned()))
+        check_end(operation, name, range, self.file_bytes_max)?;
+        Ok(descriptor)
     }
 
     fn record(&mut self, file: FileId) -> &mut FileRecord {
         &mut self.files[file.0 as usize]
-    }
-
-    fn create(
-        &mut self,
-        path: &str,
-        kind: FileKind,
-        effects: &mut Effects,
-    ) -> Result<FileId, StackError> {
-        let entry = self.entry(path)?;
-        let file = FileId(u32::try_from(self.files.len()).expect("fewer than 2^32 files"));
-        let count = self.created.entry(path.to_owned()).or_default();
-        *count += 1;
-        let label = match *count {
-            1 => path.to_owned(),
-            count => format!("{path}#{count}"),
-        };
-        self.files.push(FileRecord {
-            label,
-            links: 1,
-            descriptors: 0,
-            writers: 0,
-        });
-        self.call(effects, |calls, context| {
-            calls.create(context, &entry, file, kind)
-        })?;
-        self.names.insert(entry, file);
-        Ok(file)
     }
 
     fn open(
@@ -336,9 +334,19 @@ impl Stack {
         options: OpenOptions,
         effects: &mut Effects,
     ) -> Result<(), StackError> {
+        if self.descriptors.contains_key(descriptor) {
+            let thing = format!("descriptor {descriptor}");
+            return Err(refused("open", thing, "EBUSY", "close it first"));
+        }
         let (file, is_new) = match self.existing(path) {
+            Ok(file) if self.is_directory(file) => {
+                let remedy = "open a file; fsyncdir syncs a directory by its path";
+                return Err(refused("open", path, "EISDIR", remedy));
+            }
             Ok(file) => (file, false),
-            Err(_) if options.create => (self.create(path, FileKind::Regular, effects)?, true),
+            Err(StackError::UnknownFile(_)) if options.create => {
+                (self.create(path, FileKind::Regular, effects)?, true)
+            }
             Err(error) => return Err(error),
         };
         let is_writer = !options.read_only;
@@ -396,7 +404,13 @@ impl Stack {
         range: ByteRange,
         effects: &mut Effects,
     ) -> Result<(), StackError> {
-        let Descriptor { file, options, .. } = *self.descriptor(descriptor)?;
+        let Descriptor { file, options, .. } = *self.writer("pwrite", descriptor, range)?;
+        if options.direct {
+            check_direct("pwrite", descriptor, range)?;
+        }
+        if range.length == 0 {
+            return Ok(());
+        }
         let is_sync = self.file_system.calls().is_sync() || options.sync || options.data_sync;
         self.call(effects, |calls, context| {
             let is_durable = if options.direct {
@@ -423,6 +437,13 @@ impl Stack {
             options,
             mut read_ahead,
         } = self.descriptor(descriptor)?.clone();
+        check_end("pread", descriptor, range, i64::MAX as u64)?;
+        if options.direct {
+            check_direct("pread", descriptor, range)?;
+        }
+        if range.length == 0 {
+            return Ok(());
+        }
         self.call(effects, |calls, context| {
             if options.direct {
                 calls.read_direct(context, file, range)
@@ -465,49 +486,20 @@ impl Stack {
         range: ByteRange,
         effects: &mut Effects,
     ) -> Result<(), StackError> {
-        let Descriptor { file, options, .. } = *self.descriptor(descriptor)?;
+        let Descriptor { file, options, .. } = *self.writer("fallocate", descriptor, range)?;
+        if range.length == 0 {
+            let thing = format!("descriptor {descriptor}");
+            return Err(refused(
+                "fallocate",
+                thing,
+                "EINVAL",
+                "use a length above 0",
+            ));
+        }
         let is_sync = options.sync || options.data_sync;
         self.call(effects, |calls, context| {
             calls.fallocate(context, file, mode, range, is_sync)
         })
-    }
-
-    fn rename(&mut self, from: &str, to: &str, effects: &mut Effects) -> Result<(), StackError> {
-        let file = self.existing(from)?;
-        let (from, to) = (self.entry(from)?, self.entry(to)?);
-        let replaced = self
-            .names
-            .get(&to)
-            .copied()
-            .filter(|replaced| *replaced != file);
-        if from == to {
-            return Ok(());
-        }
-        self.call(effects, |calls, context| {
-            calls.rename(context, file, &from, &to, replaced)
-        })?;
-        self.names.remove(&from);
-        self.names.insert(to, file);
-        replaced.map_or(Ok(()), |replaced| self.drop_link(replaced, effects))
-    }
-
-    fn unlink(&mut self, path: &str, effects: &mut Effects) -> Result<(), StackError> {
-        let file = self.existing(path)?;
-        let entry = self.entry(path)?;
-        self.call(effects, |calls, context| {
-            calls.unlink(context, &entry, file)
-        })?;
-        self.names.remove(&entry);
-        self.drop_link(file, effects)
-    }
-
-    fn drop_link(&mut self, file: FileId, effects: &mut Effects) -> Result<(), StackError> {
-        let record = self.record(file);
-        record.links -= 1;
-        if record.links == 0 && record.descriptors == 0 {
-            self.call(effects, |calls, context| calls.evict(context, file))?;
-        }
-        Ok(())
     }
 }
 

@@ -39,18 +39,6 @@ impl KernelVersion {
     pub fn has_large_write_folios(self) -> bool {
         self >= Self::V6_12
     }
-
-    /// Default limit of `max_sectors_kb`.
-    #[must_use]
-    pub fn max_sectors_kib(self) -> u32 {
-        if self >= Self::V6_18 { 4096 } else { 1280 }
-    }
-
-    /// Whether a bio outside any plug gets one of its own, and is dispatched by the submitter.
-    #[must_use]
-    pub fn plugs_single_bios(self) -> bool {
-        self >= Self::V6_12
-    }
 }
 
 /// Machine on which the kernel runs, as far as the lists of requests depend on it.
@@ -62,8 +50,6 @@ pub struct Host {
     pub ticks_per_second: u32,
     /// Processors; an allocator that counts by processor batches by their number.
     pub processors: u32,
-    /// Memory in bytes; limits of dirty pages and the number of cached inodes derive from it.
-    pub memory_bytes: u64,
 }
 
 impl Host {

@@ -22,8 +22,6 @@ pub struct DeviceLimits {
     pub max_sectors_kib: u32,
     /// Maximum number of segments of a request.
     pub segments_max: u32,
-    /// Maximum length of a segment in bytes.
-    pub segment_bytes_max: u32,
     /// Read-ahead of an open file (`read_ahead_kb`).
     pub read_ahead_kib: u32,
     /// Whether the device says that it rotates (`queue/rotational`).
@@ -34,6 +32,12 @@ pub struct DeviceLimits {
 }
 
 impl DeviceLimits {
+    /// Returns the size of the device in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.sectors.saturating_mul(SECTOR_BYTES)
+    }
+
     /// Returns a loop device of `bytes` over memory: write cache, no FUA, 1280 KiB a request.
     #[must_use]
     pub fn loop_device(bytes: u64) -> Self {
@@ -43,7 +47,6 @@ impl DeviceLimits {
             has_fua: false,
             max_sectors_kib: 1280,
             segments_max: 128,
-            segment_bytes_max: 65536,
             read_ahead_kib: 128,
             is_rotational: false,
             completes_at_submit: false,

@@ -92,7 +92,7 @@ impl Ext4 {
             && self.options.mount.data != DataMode::Journal
             && !journal.is_committed(id);
         // One block holds the changes of some twenty files.
-        match is_fast.then(|| journal.take_fast_blocks(1)).flatten() {
+        match is_fast.then(|| journal.take_fast_block()).flatten() {
             None => self.commit_up_to(context, id),
             Some(run) => {
                 let flags = BioFlags {

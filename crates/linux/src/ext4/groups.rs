@@ -87,7 +87,7 @@ impl Groups {
             })
             .collect();
         for range in geometry.used_by_mkfs() {
-            for block in range.clone() {
+            for block in range {
                 let group = geometry.group_of_block(block);
                 let offset = block - geometry.group_first(group);
                 groups[group as usize].blocks.set_used(offset..offset + 1);

@@ -17,8 +17,6 @@ const REVOKE_BYTES: u64 = 8;
 
 /// Blocks of the log that are never counted as free.
 const RESERVED_BLOCKS: u64 = 32;
-/// Blocks of the area for fast commits.
-const FAST_COMMIT_BLOCKS: u64 = 256;
 
 /// Number of a transaction, ascending from 1.
 pub(super) type TransactionId = u64;
@@ -62,6 +60,8 @@ struct LogTail {
 #[derive(Clone, Debug)]
 pub(super) struct Journal {
     block_bytes: u64,
+    /// Runs of blocks that hold the journal. All places below count its blocks from 0.
+    runs: Vec<Range<u64>>,
     area: Range<u64>,
     head: u64,
     /// Blocks behind the log for fast commits; empty without the feature.
@@ -117,20 +117,17 @@ impl Transaction {
 }
 
 impl Journal {
-    pub(super) fn new(mut area: Range<u64>, block_bytes: u64, has_fast_commit: bool) -> Self {
-        let fast_blocks = if has_fast_commit {
-            FAST_COMMIT_BLOCKS
-        } else {
-            0
-        };
-        let fast_area = area.end - fast_blocks..area.end;
-        area.end -= fast_blocks;
+    /// Returns an empty journal in `runs`, whose last `fast_blocks` are for fast commits.
+    pub(super) fn new(runs: Vec<Range<u64>>, block_bytes: u64, fast_blocks: u64) -> Self {
+        let blocks: u64 = runs.iter().map(|run| run.end - run.start).sum();
+        let area = 0..blocks - fast_blocks;
         Self {
             block_bytes,
-            fast_head: fast_area.start,
-            fast_area,
-            head: area.start + 1,
-            tail_block: area.start + 1,
+            runs,
+            fast_head: area.end,
+            fast_area: area.end..blocks,
+            head: 1,
+            tail_block: 1,
             area,
             next_id: 1,
             committed: 0,
@@ -143,7 +140,22 @@ impl Journal {
 
     /// Block of the journal's superblock.
     pub(super) fn superblock(&self) -> u64 {
-        self.area.start
+        self.place(0..1).physical
+    }
+
+    /// First blocks of a range of the journal that lie together on the device.
+    fn place(&self, mut range: Range<u64>) -> BlockRun {
+        for run in &self.runs {
+            let length = run.end - run.start;
+            if range.start < length {
+                return BlockRun {
+                    physical: run.start + range.start,
+                    length: range.end.min(length) - range.start,
+                };
+            }
+            range = range.start - length..range.end - length;
+        }
+        unreachable!("the journal holds the range")
     }
 
     pub(super) fn running(&self) -> Option<&Transaction> {
@@ -196,18 +208,16 @@ impl Journal {
         }
     }
 
-    /// Takes `count` blocks of the journal; returns the runs, two where the journal wraps.
+    /// Takes `count` blocks of the journal; returns the runs, more where it wraps or has a gap.
     pub(super) fn take_blocks(&mut self, count: u64) -> Vec<BlockRun> {
         let mut runs = Vec::new();
         let mut left = count;
         while left > 0 {
-            let length = left.min(self.area.end - self.head);
-            runs.push(BlockRun {
-                physical: self.head,
-                length,
-            });
-            self.head += length;
-            left -= length;
+            let end = self.area.end.min(self.head + left);
+            let run = self.place(self.head..end);
+            self.head += run.length;
+            left -= run.length;
+            runs.push(run);
             if self.head == self.area.end {
                 self.head = self.area.start + 1;
             }
@@ -233,17 +243,14 @@ impl Journal {
             .retain(|checkpoint| !checkpoint.blocks.is_empty());
     }
 
-    /// Takes blocks for a fast commit. `None` if none is possible: the feature is off, no full
+    /// Takes a block for a fast commit. `None` if none is possible: the feature is off, no full
     /// commit was made since the mount, or the area is full.
-    pub(super) fn take_fast_blocks(&mut self, count: u64) -> Option<BlockRun> {
-        if self.committed == 0 || self.fast_head + count > self.fast_area.end {
+    pub(super) fn take_fast_block(&mut self) -> Option<BlockRun> {
+        if self.committed == 0 || self.fast_head >= self.fast_area.end {
             return None;
         }
-        self.fast_head += count;
-        Some(BlockRun {
-            physical: self.fast_head - count,
-            length: count,
-        })
+        self.fast_head += 1;
+        Some(self.place(self.fast_head - 1..self.fast_head))
     }
 
     /// Drops a block from all checkpoints, as its content is of no use.

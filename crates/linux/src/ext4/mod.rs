@@ -12,6 +12,7 @@ mod geometry;
 mod groups;
 mod inode;
 mod journal;
+mod layout;
 mod mapping;
 mod names;
 mod options;
@@ -21,9 +22,11 @@ mod space;
 mod sync;
 mod timers;
 mod unmount;
+mod used_blocks;
 mod write;
 mod writeback;
 
+pub use layout::{Ext4Layout, GroupPlaces};
 pub use options::{DataMode, Ext4MakeOptions, Ext4MountOptions, Ext4Options};
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -83,19 +86,32 @@ struct Conversion {
 
 impl Ext4 {
     /// Makes a fresh file system, as mke2fs does, and mounts it.
-    #[must_use]
-    pub fn new(host: &Host, limits: &DeviceLimits, mut options: Ext4Options) -> Self {
+    ///
+    /// # Errors
+    /// If the layout of the device's size is not modelled.
+    pub fn new(
+        host: &Host,
+        limits: &DeviceLimits,
+        mut options: Ext4Options,
+    ) -> Result<Self, FileSystemError> {
+        let geometry = Geometry::new(limits.bytes(), &options.make)?;
+        // mke2fs makes none on a small device.
+        options.make.has_journal = !geometry.journal.is_empty();
+        if !options.make.has_journal && options.mount.needs_journal() {
+            return Err(FileSystemError::Unsupported {
+                file_system: "ext4",
+                call: "data= or journal_async_commit without a journal".to_owned(),
+                remedy: "leave the option out, or use a device of 2048 blocks or more",
+            });
+        }
         if options.mount.data == DataMode::Journal {
             options.mount.has_delayed_allocation = false;
         }
-        let block_bytes = u64::from(options.make.block_bytes);
-        let bytes = limits.sectors * SECTOR_BYTES;
-        let geometry = Geometry::new(bytes, block_bytes, options.make.has_journal);
         let groups = Groups::new(&geometry, host.processors);
-        let make = options.make;
-        let journal = make
-            .has_journal
-            .then(|| Journal::new(geometry.journal.clone(), block_bytes, make.has_fast_commit));
+        let journal = options.make.has_journal.then(|| {
+            let runs = geometry.journal.clone();
+            Journal::new(runs, geometry.block_bytes, geometry.fast_commit_blocks)
+        });
         let mut file_system = Self {
             host: *host,
             limits: *limits,
@@ -115,13 +131,13 @@ impl Ext4 {
             geometry,
         };
         file_system.add_root();
-        file_system
+        Ok(file_system)
     }
 
     fn add_root(&mut self) {
         let mut root = self.new_inode(ROOT_INODE, FileKind::Directory);
         let block = self.geometry.root_block;
-        let mut entries = EntryBlocks::new(self.options.make.block_bytes, block);
+        let mut entries = EntryBlocks::new(self.geometry.block_bytes as u32, block);
         entries.insert("lost+found");
         root.entries = Some(entries);
         root.size = self.geometry.block_bytes;
@@ -152,7 +168,7 @@ impl Ext4 {
 
     fn no_space(&self) -> FileSystemError {
         FileSystemError::NoSpace {
-            bytes: self.limits.sectors * SECTOR_BYTES,
+            bytes: self.limits.bytes(),
         }
     }
 

@@ -69,7 +69,7 @@ impl Ext4 {
         file: FileId,
     ) -> Result<(), FileSystemError> {
         let block = self.grow_directory(context, file, 0)?;
-        let entries = EntryBlocks::new(self.options.make.block_bytes, block);
+        let entries = EntryBlocks::new(self.geometry.block_bytes as u32, block);
         self.inode_mut(file).entries = Some(entries);
         Ok(())
     }

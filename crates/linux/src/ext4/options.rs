@@ -17,18 +17,27 @@ pub enum DataMode {
 /// Options of mke2fs that are modelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ext4MakeOptions {
-    /// Bytes of a block: 1024 or 4096 (`-b`).
-    pub block_bytes: u32,
+    /// Bytes of a block: 1024, 2048 or 4096 (`-b`). `None`: 1024 below 512 MiB, else 4096.
+    pub block_bytes: Option<u32>,
     /// Whether there is a journal (`-O ^has_journal`).
     pub has_journal: bool,
     /// Whether commits of single files may be short (`-O fast_commit`).
     pub has_fast_commit: bool,
 }
 
+impl Ext4MakeOptions {
+    /// Returns the bytes of a block on a device of `device_bytes`.
+    #[must_use]
+    pub fn block_bytes_on(&self, device_bytes: u64) -> u64 {
+        let default = if device_bytes < 512 << 20 { 1024 } else { 4096 };
+        self.block_bytes.map_or(default, u64::from)
+    }
+}
+
 impl Default for Ext4MakeOptions {
     fn default() -> Self {
         Self {
-            block_bytes: 4096,
+            block_bytes: None,
             has_journal: true,
             has_fast_commit: false,
         }
@@ -58,6 +67,14 @@ pub struct Ext4MountOptions {
     pub is_async_commit: bool,
     /// Age at which a transaction is committed, in seconds (`commit=`).
     pub commit_seconds: u32,
+}
+
+impl Ext4MountOptions {
+    /// Whether the kernel refuses the options without a journal.
+    #[must_use]
+    pub fn needs_journal(&self) -> bool {
+        self.data != DataMode::Ordered || self.is_async_commit
+    }
 }
 
 impl Default for Ext4MountOptions {
@@ -104,15 +121,16 @@ fn parse_make(arguments: &[String]) -> Result<Ext4MakeOptions, UnsupportedOption
     while let Some(word) = words.next() {
         let value = words.next().map_or("", String::as_str);
         match (word.as_str(), value) {
-            ("-b", "1024") => options.block_bytes = 1024,
-            ("-b", "4096") => options.block_bytes = 4096,
+            ("-b", "1024") => options.block_bytes = Some(1024),
+            ("-b", "2048") => options.block_bytes = Some(2048),
+            ("-b", "4096") => options.block_bytes = Some(4096),
             ("-O", "fast_commit") => options.has_fast_commit = true,
             ("-O", "^has_journal") => options.has_journal = false,
             _ => {
                 return Err(UnsupportedOption {
                     program: "mke2fs",
                     option: format!("{word} {value}").trim_end().to_owned(),
-                    remedy: "use -b 1024, -b 4096, -O fast_commit or -O ^has_journal",
+                    remedy: "use -b 1024, -b 2048, -b 4096, -O fast_commit or -O ^has_journal",
                 });
             }
         }

@@ -145,7 +145,6 @@ fn host(version: KernelVersion) -> Host {
         version,
         ticks_per_second: 250,
         processors: 2,
-        memory_bytes: 8 << 30,
     }
 }
 
@@ -163,7 +162,8 @@ fn run_random_calls(version: KernelVersion, seed: u64, count: u32) -> Vec<String
         &host,
         &DeviceLimits::loop_device(512 << 20),
         XfsOptions::default(),
-    );
+    )
+    .expect("it is modelled");
     let (mut draws, mut effects) = (Draws(seed), Effects::default());
     let mut open: Vec<FileId> = Vec::new();
     for call in 1..=count {
@@ -252,7 +252,8 @@ fn a_block_with_two_owners_is_found() {
         &host,
         &DeviceLimits::loop_device(512 << 20),
         XfsOptions::default(),
-    );
+    )
+    .expect("it is modelled");
     let mut effects = Effects::default();
     let mut context = CallContext {
         host: &host,
@@ -283,7 +284,8 @@ fn a_log_that_fills_writes_its_oldest_metadata_in_place() {
     let host = host(KernelVersion::V6_18);
     let mut options = XfsOptions::default();
     options.make.log_stripe_bytes = Some(256 << 10);
-    let mut xfs = Xfs::new(&host, &DeviceLimits::loop_device(512 << 20), options);
+    let mut xfs =
+        Xfs::new(&host, &DeviceLimits::loop_device(512 << 20), options).expect("it is modelled");
     let mut effects = Effects::default();
     let file = FileId(1);
     let range = ByteRange {

@@ -39,7 +39,7 @@ pub use options::{XfsMakeOptions, XfsMountOptions, XfsOptions};
 
 use std::collections::BTreeMap;
 
-use crate::block::{Bio, BioContent, BioFlags, BioOperation, DeviceLimits, FileId, SECTOR_BYTES};
+use crate::block::{Bio, BioContent, BioFlags, BioOperation, DeviceLimits, FileId};
 use crate::effect::{CallContext, Task};
 use crate::file_system::{FileKind, FileSystemError};
 use crate::page_cache::PageCache;
@@ -103,9 +103,16 @@ const LOG_WORKER_PERIOD_NS: u64 = 30_000_000_000;
 
 impl Xfs {
     /// Makes a fresh file system and mounts it.
-    #[must_use]
-    pub fn new(host: &Host, limits: &DeviceLimits, options: XfsOptions) -> Self {
-        let geometry = XfsGeometry::new(limits.sectors * SECTOR_BYTES, &options.make);
+    ///
+    /// # Errors
+    /// If the layout of the device's size is not modelled.
+    pub fn new(
+        host: &Host,
+        limits: &DeviceLimits,
+        options: XfsOptions,
+    ) -> Result<Self, FileSystemError> {
+        check_device(limits)?;
+        let geometry = XfsGeometry::new(limits.bytes(), &options.make);
         let mut groups: Vec<AllocationGroup> = (0..geometry.groups())
             .map(|group| AllocationGroup {
                 space: FreeSpace::new(&geometry, group),
@@ -133,7 +140,7 @@ impl Xfs {
         let mut root = XfsInode::new(InodeSpace::root(), FileKind::Directory, xfs.new_cache(), 0);
         root.names = Directory::new(MKFS_FORK_BYTES);
         xfs.files.insert(ROOT, root);
-        xfs
+        Ok(xfs)
     }
 
     fn new_cache(&self) -> PageCache {
@@ -160,18 +167,8 @@ impl Xfs {
 
     fn no_space(&self) -> FileSystemError {
         FileSystemError::NoSpace {
-            bytes: self.limits.sectors * SECTOR_BYTES,
+            bytes: self.limits.bytes(),
         }
-    }
-
-    /// Refuses devices for which the layout is not modelled.
-    fn check_device(&self) -> Result<(), FileSystemError> {
-        let bytes = self.limits.sectors * SECTOR_BYTES;
-        if (DEVICE_BYTES_MIN..=DEVICE_BYTES_MAX).contains(&bytes) {
-            return Ok(());
-        }
-        let call = format!("a device of {bytes} bytes");
-        Err(Self::unsupported(call, "use 300 MiB to 4 TiB"))
     }
 
     /// Logs a change of an inode in the open checkpoint.
@@ -255,4 +252,14 @@ fn discard(geometry: &XfsGeometry, group: u64, extent: FreeExtent) -> Bio {
         segments: 0,
         flags: BioFlags::default(),
     }
+}
+
+/// Refuses devices for which the layout is not modelled.
+fn check_device(limits: &DeviceLimits) -> Result<(), FileSystemError> {
+    let bytes = limits.bytes();
+    if (DEVICE_BYTES_MIN..=DEVICE_BYTES_MAX).contains(&bytes) {
+        return Ok(());
+    }
+    let call = format!("a device of {bytes} bytes");
+    Err(Xfs::unsupported(call, "use 300 MiB to 4 TiB"))
 }

@@ -20,7 +20,6 @@ impl Xfs {
         file: FileId,
         kind: FileKind,
     ) -> Result<(), FileSystemError> {
-        self.check_device()?;
         let parent = self.inode(entry.directory).number;
         let number = self.allocate_inode(parent, kind)?;
         let now = context.host.tick_ns(context.now_ns);

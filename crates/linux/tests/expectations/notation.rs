@@ -44,7 +44,6 @@ pub(crate) fn host(version: KernelVersion) -> Host {
         version,
         ticks_per_second: if is_new { 250 } else { 100 },
         processors: if is_new { 2 } else { 1 },
-        memory_bytes: 2 << 30,
     }
 }
 
@@ -57,7 +56,7 @@ pub(crate) fn device() -> DeviceLimits {
 pub(crate) fn ext4(version: KernelVersion, limits: DeviceLimits, make: &str, mount: &str) -> Stack {
     let make: Vec<String> = make.split_whitespace().map(str::to_owned).collect();
     let options = Ext4Options::parse(&make, mount).expect("the options are modelled");
-    Stack::new(host(version), limits, FileSystemOptions::Ext4(options))
+    Stack::new(host(version), limits, FileSystemOptions::Ext4(options)).expect("it is modelled")
 }
 
 /// Runs an operation a gap after the one before; the effects of both.

@@ -83,7 +83,8 @@ fn measured_device(version: KernelVersion) -> DeviceLimits {
 
 fn stack_with_log_written(version: KernelVersion, options: XfsOptions) -> Stack {
     let limits = measured_device(version);
-    let mut stack = Stack::new(host(version), limits, FileSystemOptions::Xfs(options));
+    let mut stack =
+        Stack::new(host(version), limits, FileSystemOptions::Xfs(options)).expect("it is modelled");
     for text in ["open first first creat", "syncfs"] {
         stack.run(&operation(text)).expect("it runs");
     }
@@ -201,12 +202,12 @@ fn many_new_files_are_one_checkpoint_of_as_many_log_buffers_as_it_takes() {
         let options = XfsOptions::default();
         let mut stack = if is_first {
             let options = FileSystemOptions::Xfs(options);
-            Stack::new(host(version), measured_device(version), options)
+            Stack::new(host(version), measured_device(version), options).expect("it is modelled")
         } else {
             stack_with_log_written(version, options)
         };
         for index in 0..count {
-            let create = operation(&format!("open f f{index} creat"));
+            let create = operation(&format!("open f{index} f{index} creat"));
             stack.run(&create).expect("one node holds the names");
         }
         let effects = run(&mut stack, "fsyncdir .");

@@ -39,7 +39,6 @@ pub(crate) fn recorded_on(version: KernelVersion) -> (Host, DeviceLimits) {
                 version,
                 ticks_per_second: 250,
                 processors: 2,
-                memory_bytes: 24 << 30,
             },
             // A loop device over a rotational one: twice max_sectors_kb.
             DeviceLimits {
@@ -52,7 +51,6 @@ pub(crate) fn recorded_on(version: KernelVersion) -> (Host, DeviceLimits) {
                 version,
                 ticks_per_second: 100,
                 processors: 1,
-                memory_bytes: 1500 << 20,
             },
             DeviceLimits {
                 has_fua: true,
@@ -114,7 +112,7 @@ pub(crate) fn run_sequence(
     sequence: &Sequence,
 ) -> Result<ModelledLists, StackError> {
     let (host, limits) = recorded_on(version);
-    let mut stack = Stack::new(host, limits, options);
+    let mut stack = Stack::new(host, limits, options)?;
     for operation in &sequence.setup {
         stack.run(operation)?;
     }
