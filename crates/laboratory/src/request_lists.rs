@@ -71,6 +71,7 @@ pub struct RequestListRequest<'a> {
 /// Text of a sequence's operations, for messages and tables.
 #[derive(Deserialize)]
 struct SequenceText {
+    #[serde(default)]
     setup: Vec<Value>,
     seq: Vec<Value>,
 }
@@ -166,7 +167,8 @@ impl SequenceRun<'_> {
             ..DeviceLimits::loop_device(DEVICE_BYTES)
         };
         let options = self.file_system.options(self.sequence);
-        let mut stack = Stack::new(self.request.host, limits, options);
+        let made = Stack::new(self.request.host, limits, options);
+        let mut stack = self.complete(made, &|| "making the file system".to_owned())?;
         for (operation, text) in self.sequence.setup.iter().zip(&self.text.setup) {
             let place = || format!("setup ({})", describe_call(text));
             self.complete(stack.run(operation), &place)?;
@@ -190,11 +192,11 @@ impl SequenceRun<'_> {
     }
 
     /// Names the file, the sequence and the operation in an error.
-    fn complete(
+    fn complete<T>(
         &self,
-        result: Result<Effects, StackError>,
+        result: Result<T, StackError>,
         place: &dyn Fn() -> String,
-    ) -> Result<Effects, LaboratoryError> {
+    ) -> Result<T, LaboratoryError> {
         result.map_err(|error| {
             let reason = format!(
                 "sequence {}, {}, on {}: {error}",

@@ -27,9 +27,6 @@ pub(crate) struct RequestListArguments {
     /// Processors of the machine
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=4096), allow_negative_numbers = true)]
     pub(crate) processors: u32,
-    /// Memory of the machine
-    #[arg(long, value_name = "SIZE", default_value = "24G", value_parser = super::parse_bytes)]
-    pub(crate) memory: u64,
     /// Read-ahead of the device in KiB (read_ahead_kb)
     #[arg(long, value_name = "KIB", default_value_t = 128, value_parser = clap::value_parser!(u32).range(0..=1_048_576), allow_negative_numbers = true)]
     pub(crate) read_ahead: u32,

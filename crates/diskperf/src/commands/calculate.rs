@@ -109,7 +109,6 @@ fn calculate_requests(arguments: &RequestListArguments) -> CommandResult {
             version: arguments.kernel.into(),
             ticks_per_second: arguments.tick_rate,
             processors: arguments.processors,
-            memory_bytes: arguments.memory,
         },
         read_ahead_kib: arguments.read_ahead,
         has_fua: arguments.fua,

@@ -275,7 +275,7 @@ fn lists_come_in_all_formats() {
     measure(&user, "write_8192", "table");
     for (what, rows, has) in [
         ("suites", 6, "ffs83"),
-        ("programs", 18, "random_mix"),
+        ("programs", 19, "random_mix"),
         ("runs", 1, "mine"),
         ("parameters scan", 5, "program.readers"),
     ] {
