@@ -174,7 +174,11 @@ impl RequestSource for ProbeSource<'_> {
             ProbePart::Unloaded { .. } if in_use > 0 => RingStep::reap_step(1, None),
             ProbePart::Unloaded { left: 0, .. } => RingStep::LeaveRing,
             ProbePart::Unloaded { due, .. } if now < due => RingStep::reap_step(1, Some(due)),
-            ProbePart::Unloaded { left, interval, due } => {
+            ProbePart::Unloaded {
+                left,
+                interval,
+                due,
+            } => {
                 self.part = ProbePart::Unloaded {
                     left: left - 1,
                     interval,
