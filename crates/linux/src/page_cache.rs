@@ -30,6 +30,11 @@ impl Folio {
     }
 }
 
+/// Returns the pages that hold a range of bytes.
+pub(crate) fn pages_of(range: ByteRange) -> Range<u64> {
+    range.offset / PAGE_BYTES..range.end().div_ceil(PAGE_BYTES)
+}
+
 /// States of the blocks of one page: a bit for each block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct PageBlocks {

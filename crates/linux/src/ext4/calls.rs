@@ -6,7 +6,7 @@ use crate::block::FileId;
 use crate::effect::CallContext;
 use crate::file_system::{FileKind, FileName, FileSystemCalls, FileSystemError};
 use crate::operation::{ByteRange, FallocateMode, SyncRangeFlags};
-use crate::page_cache::PAGE_BYTES;
+use crate::page_cache::pages_of;
 use crate::read_ahead::ReadAhead;
 
 type Outcome<T = ()> = Result<T, FileSystemError>;
@@ -151,14 +151,13 @@ impl FileSystemCalls for Ext4 {
         flags: SyncRangeFlags,
     ) -> Outcome {
         if flags.write {
-            let pages = range.offset / PAGE_BYTES..range.end().div_ceil(PAGE_BYTES);
             let is_waited = flags.wait_before && flags.wait_after;
             let mode = if is_waited {
                 Writeback::Sync
             } else {
                 Writeback::Async
             };
-            self.write_pages(context, file, pages, mode)?;
+            self.write_pages(context, file, pages_of(range), mode)?;
         }
         if flags.wait_after {
             context.effects.wait();

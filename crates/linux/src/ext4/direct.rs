@@ -8,7 +8,7 @@ use crate::block::{BioContent, BioFlags, BioOperation, FileId};
 use crate::effect::CallContext;
 use crate::file_system::FileSystemError;
 use crate::operation::ByteRange;
-use crate::page_cache::PAGE_BYTES;
+use crate::page_cache::{PAGE_BYTES, pages_of};
 
 /// Blocks of the longest mapping of a direct write.
 const MAPPING_BLOCKS_MAX: u64 = 4096;
@@ -46,8 +46,7 @@ impl Ext4 {
         file: FileId,
         range: ByteRange,
     ) -> Result<(), FileSystemError> {
-        let pages = range.offset / PAGE_BYTES..range.end().div_ceil(PAGE_BYTES);
-        self.write_pages(context, file, pages, Writeback::Sync)
+        self.write_pages(context, file, pages_of(range), Writeback::Sync)
     }
 
     /// Writes past the cache; returns whether the data is durable by FUA.
@@ -66,8 +65,7 @@ impl Ext4 {
         }
         self.write_range(context, file, range)?;
         context.effects.wait();
-        let pages = range.offset / PAGE_BYTES..range.end().div_ceil(PAGE_BYTES);
-        self.inode_mut(file).cache.drop_clean(pages);
+        self.inode_mut(file).cache.drop_clean(pages_of(range));
         let is_dirty = self.has_uncommitted_data_change(file);
         let has_durable_writes = self.limits.has_fua || !self.limits.has_write_cache;
         let may_use_fua = data_sync && has_durable_writes && !is_dirty;

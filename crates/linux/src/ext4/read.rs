@@ -9,7 +9,7 @@ use crate::block::{BioContent, BioFlags, BioOperation, FileId};
 use crate::effect::CallContext;
 use crate::file_system::FileSystemError;
 use crate::operation::ByteRange;
-use crate::page_cache::{PAGE_BYTES, PageCache};
+use crate::page_cache::{PAGE_BYTES, PageCache, pages_of};
 use crate::read_ahead::{ReadAhead, ReadWindow};
 
 /// Age at which a read renews the time of access even if the file did not change (relatime).
@@ -134,12 +134,7 @@ impl Ext4 {
     ) -> Result<(), FileSystemError> {
         let first = range.offset.div_ceil(PAGE_BYTES);
         let end = range.end() / PAGE_BYTES;
-        self.write_pages(
-            context,
-            file,
-            range.offset / PAGE_BYTES..range.end().div_ceil(PAGE_BYTES),
-            Writeback::Async,
-        )?;
+        self.write_pages(context, file, pages_of(range), Writeback::Async)?;
         let inode = self.inode_mut(file);
         inode.cache.drop_clean(first..end.max(first));
         Ok(())

@@ -4,10 +4,9 @@ use crate::block::FileId;
 use crate::effect::CallContext;
 use crate::file_system::{FileKind, FileName, FileSystemCalls, FileSystemError};
 use crate::operation::{ByteRange, FallocateMode, SyncRangeFlags};
-use crate::page_cache::PAGE_BYTES;
+use crate::page_cache::{PAGE_BYTES, pages_of};
 use crate::read_ahead::ReadAhead;
 use crate::xfs::Xfs;
-use crate::xfs::data::pages_of;
 
 impl FileSystemCalls for Xfs {
     fn size(&self, file: FileId) -> u64 {

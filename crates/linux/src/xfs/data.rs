@@ -6,7 +6,7 @@ use crate::block::{Bio, BioContent, BioFlags, BioOperation, FileId};
 use crate::effect::CallContext;
 use crate::file_system::{FileKind, FileSystemError};
 use crate::operation::ByteRange;
-use crate::page_cache::{PAGE_BYTES, PageCache};
+use crate::page_cache::PageCache;
 use crate::read_ahead::ReadAhead;
 use crate::version::KernelVersion;
 use crate::xfs::Xfs;
@@ -384,9 +384,4 @@ impl Xfs {
 fn continues(piece: XfsExtent, next: XfsExtent) -> bool {
     let is_next_block = piece.block().map(|block| block + piece.length) == next.block();
     piece.end() == next.first && is_next_block && piece.is_written() == next.is_written()
-}
-
-/// Pages that hold a range of bytes.
-pub(super) fn pages_of(range: ByteRange) -> Range<u64> {
-    range.offset / PAGE_BYTES..range.end().div_ceil(PAGE_BYTES)
 }

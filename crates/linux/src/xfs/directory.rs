@@ -341,27 +341,24 @@ impl Directory {
             offset: region.offset,
         };
         self.places.insert(name.to_owned(), place);
-        let position = self
-            .hashes
-            .partition_point(|entry| entry.hash < hash_of(name));
         let entry = HashEntry {
             hash: hash_of(name),
             place: Some(place),
         };
-        let moved = insert_hash(&mut self.hashes, position, entry, true);
+        let moved = insert_hash(&mut self.hashes, entry, true);
         self.log_hashes(moved, change);
         true
     }
 }
 
-/// Puts a hash at `position`, over the nearest stale one if there is any. Returns the hashes that
+/// Puts a hash before the first that is not below it, over the nearest stale one if there is any. Returns the hashes that
 /// moved: without a stale one, those below if the table grows downwards, else those above.
 pub(super) fn insert_hash(
     hashes: &mut Vec<HashEntry>,
-    position: usize,
     entry: HashEntry,
     grows_down: bool,
 ) -> Range<usize> {
+    let position = hashes.partition_point(|other| other.hash < entry.hash);
     let is_stale = |index: &usize| hashes[*index].place.is_none();
     let below = (0..position).rev().find(is_stale);
     let above = (position..hashes.len()).find(is_stale);

@@ -73,14 +73,11 @@ impl Directory {
             self.log_best(place.block, change);
         }
         self.places.insert(name.to_owned(), place);
-        let position = self
-            .hashes
-            .partition_point(|entry| entry.hash < hash_of(name));
         let entry = HashEntry {
             hash: hash_of(name),
             place: Some(place),
         };
-        let moved = insert_hash(&mut self.hashes, position, entry, false);
+        let moved = insert_hash(&mut self.hashes, entry, false);
         self.log_hashes(moved, change);
         true
     }

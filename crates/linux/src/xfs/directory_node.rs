@@ -123,8 +123,7 @@ impl Directory {
         let has_node = self.leaves.len() > 1;
         let HashLeaf { block, hashes } = &mut self.leaves[at];
         let last = hashes.last().map(|last| last.hash);
-        let position = hashes.partition_point(|other| other.hash < entry.hash);
-        let moved = insert_hash(hashes, position, entry, false);
+        let moved = insert_hash(hashes, entry, false);
         change.log(*block, 0, LEAF_HEADER_BYTES);
         change.log_hashes(*block, moved);
         if has_node && hashes.last().map(|last| last.hash) != last {

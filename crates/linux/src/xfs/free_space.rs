@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::xfs::geometry::{FreeExtent, XfsGeometry};
 use crate::xfs::log::Log;
+use crate::xfs::short_tree::log_changed_records;
 
 /// Records of a leaf of the free-space trees. More free extents in a group are not modelled.
 const RECORDS_MAX: usize = 505;
-/// Bytes of the header of a tree's block.
-const TREE_HEADER_BYTES: u64 = 56;
 /// Bytes of a record of the free-space trees.
 const RECORD_BYTES: u64 = 8;
 
@@ -82,16 +81,19 @@ impl FreeSpace {
         self.extents.values().copied().max().unwrap_or(0)
     }
 
+    /// Free extents in the order of the tree by block.
+    fn by_block(&self) -> Vec<FreeExtent> {
+        let extents = self.extents.iter();
+        let extents = extents.map(|(first, length)| FreeExtent {
+            first: *first,
+            length: *length,
+        });
+        extents.collect()
+    }
+
     /// Free extents in the order of the tree by length.
     pub(super) fn by_length(&self) -> Vec<FreeExtent> {
-        let mut extents: Vec<_> = self
-            .extents
-            .iter()
-            .map(|(first, length)| FreeExtent {
-                first: *first,
-                length: *length,
-            })
-            .collect();
+        let mut extents = self.by_block();
         extents.sort_by_key(|extent| (extent.length, extent.first));
         extents
     }
@@ -230,16 +232,8 @@ impl FreeSpace {
     }
 
     fn clone_records(&self) -> Records {
-        let by_block: Vec<FreeExtent> = self
-            .extents
-            .iter()
-            .map(|(first, length)| FreeExtent {
-                first: *first,
-                length: *length,
-            })
-            .collect();
         Records {
-            by_block,
+            by_block: self.by_block(),
             by_length: self.by_length(),
         }
     }
@@ -256,9 +250,19 @@ impl FreeSpace {
         let after = self.clone_records();
         log.add_buffer(geometry.free_space_header(self.group), 0..8);
         let by_block = geometry.by_block_root(self.group);
-        log_tree(log, by_block, &before.by_block, &after.by_block);
+        log_changed_records(
+            log,
+            (by_block, RECORD_BYTES),
+            &before.by_block,
+            &after.by_block,
+        );
         let by_length = geometry.by_count_root(self.group);
-        log_tree(log, by_length, &before.by_length, &after.by_length);
+        log_changed_records(
+            log,
+            (by_length, RECORD_BYTES),
+            &before.by_length,
+            &after.by_length,
+        );
         Ok(())
     }
 }
@@ -267,24 +271,6 @@ impl FreeSpace {
 struct Records {
     by_block: Vec<FreeExtent>,
     by_length: Vec<FreeExtent>,
-}
-
-/// Logs the records of a leaf that differ, and its header where their number does.
-fn log_tree(
-    log: &mut Log,
-    buffer: crate::xfs::geometry::MetadataBuffer,
-    before: &[FreeExtent],
-    after: &[FreeExtent],
-) {
-    for (index, record) in after.iter().enumerate() {
-        if before.get(index) != Some(record) {
-            let start = TREE_HEADER_BYTES + index as u64 * RECORD_BYTES;
-            log.add_buffer(buffer, start..start + RECORD_BYTES);
-        }
-    }
-    if before.len() != after.len() {
-        log.add_buffer(buffer, 0..8);
-    }
 }
 
 /// First block for `length` blocks in a usable extent.

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use crate::xfs::free_space::{FreeSpace, SpaceRequest, TreeFull};
 use crate::xfs::geometry::{
-    BLOCK_BYTES, CHUNK_BLOCKS, CHUNK_INODES, FreeExtent, INODE_BYTES, MetadataBuffer, XfsGeometry,
+    BLOCK_BYTES, CHUNK_BLOCKS, CHUNK_INODES, FreeExtent, INODE_BYTES, XfsGeometry,
 };
 use crate::xfs::log::Log;
 use crate::xfs::log_items::InodeNumber;
+use crate::xfs::short_tree::log_changed_records;
 
 /// Index of the first inode of the chunk that mkfs.xfs makes.
 const FIRST_CHUNK: u64 = 128;
@@ -15,8 +16,6 @@ const FIRST_CHUNK: u64 = 128;
 const MKFS_INODES: u64 = 3;
 /// Chunks whose records fit into a leaf of the tree of inodes. More are not modelled.
 const CHUNKS_MAX: usize = 252;
-/// Bytes of the header of a tree's block.
-const TREE_HEADER_BYTES: u64 = 56;
 /// Bytes of a record of the trees of inodes.
 const RECORD_BYTES: u64 = 16;
 /// Offset of the counts in the group's inode header, and their length.
@@ -215,9 +214,9 @@ impl InodeSpace {
                 })
                 .collect()
         };
-        log_records(
+        log_changed_records(
             log,
-            geometry.inode_root(self.group),
+            (geometry.inode_root(self.group), RECORD_BYTES),
             &records(before),
             &records(self),
         );
@@ -227,9 +226,9 @@ impl InodeSpace {
                 .filter(|record| record.free != 0)
                 .collect()
         };
-        log_records(
+        log_changed_records(
             log,
-            geometry.free_inode_root(self.group),
+            (geometry.free_inode_root(self.group), RECORD_BYTES),
             &with_free(before),
             &with_free(self),
         );
@@ -277,22 +276,4 @@ fn log_next_unlinked(geometry: &XfsGeometry, log: &mut Log, group: u64, index: u
     let first = cluster.sector - geometry.block_sector(group * geometry.group_blocks);
     let offset = index * INODE_BYTES - first * crate::block::SECTOR_BYTES + NEXT_UNLINKED_OFFSET;
     log.add_buffer(cluster, offset..offset + 4);
-}
-
-/// Logs the records of a leaf that differ, and its header where their number does.
-fn log_records(
-    log: &mut Log,
-    buffer: MetadataBuffer,
-    before: &[ChunkRecord],
-    after: &[ChunkRecord],
-) {
-    for (index, record) in after.iter().enumerate() {
-        if before.get(index) != Some(record) {
-            let start = TREE_HEADER_BYTES + index as u64 * RECORD_BYTES;
-            log.add_buffer(buffer, start..start + RECORD_BYTES);
-        }
-    }
-    if before.len() != after.len() {
-        log.add_buffer(buffer, 0..8);
-    }
 }

@@ -31,6 +31,7 @@ mod log_items;
 mod metadata_reads;
 mod names;
 mod options;
+mod short_tree;
 mod space;
 mod sync;
 mod write;
