@@ -2,7 +2,7 @@
 //! anything else is refused with a message that names its kind.
 
 use std::fs::{File, FileType};
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 
 /// Opens an input file that is sure to end: a regular file, or a pipe that the shell passes by
@@ -21,6 +21,18 @@ pub fn open(path: &Path) -> io::Result<File> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
     }
     File::open(path)
+}
+
+/// Reads all of a file that is meant to be short. Returns `None` if it has more than `bytes_max`
+/// bytes.
+///
+/// # Errors
+///
+/// The system's error if the file cannot be read.
+pub fn read_short(file: File, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    file.take(bytes_max + 1).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= bytes_max).then_some(bytes))
 }
 
 /// Describes the kind of file behind a path and the remedy, if reading the file may never end or
@@ -85,6 +97,15 @@ fn describe_special_file(kind: FileType) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_is_too_long_is_not_read() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+        let length = path.metadata().expect("it is in the sources").len();
+        let read = |bytes_max| read_short(open(&path).expect("a file"), bytes_max).expect("text");
+        assert_eq!(read(length).map(|bytes| bytes.len() as u64), Some(length));
+        assert_eq!(read(length - 1), None);
+    }
 
     #[test]
     fn a_file_that_may_never_end_is_refused_by_its_kind() {

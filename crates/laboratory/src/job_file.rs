@@ -8,7 +8,7 @@ use diskperf_models::job_file::{self, contains_job_text, log_paths, parse_text};
 use diskperf_models::plan::FILES_MAX;
 use diskperf_system::host::environment;
 use diskperf_timeline::{Experiment, JobFileText, SizeChoice, Workload};
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 pub use diskperf_models::job_file::names_job_file;
@@ -97,13 +97,8 @@ fn read_file(name: &str) -> Result<String, LaboratoryError> {
         })
     };
     let file = diskperf_diagnostics::input::open(Path::new(name)).map_err(said)?;
-    let mut bytes = Vec::new();
-    let read = file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes);
-    read.map_err(said)?;
-    let text = match bytes.len() as u64 <= FILE_BYTES_MAX {
-        true => String::from_utf8(bytes).ok(),
-        false => None,
-    };
+    let bytes = diskperf_diagnostics::input::read_short(file, FILE_BYTES_MAX).map_err(said)?;
+    let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
     text.ok_or_else(|| {
         LaboratoryError::Request(format!(
             "`{name}` is no fio job file, which is text of a few kilobytes; to measure on it, write `diskperf run --on {name}`"

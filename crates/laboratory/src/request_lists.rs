@@ -10,7 +10,6 @@ use diskperf_linux::stack::{FileSystemOptions, Stack, StackError};
 use diskperf_models::LaboratoryError;
 use serde::Deserialize;
 use serde_json::Value;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 pub use diskperf_linux::version::{Host, KernelVersion};
@@ -113,14 +112,10 @@ fn file_error(path: &Path, reason: &impl ToString) -> LaboratoryError {
 
 fn read_file(path: &Path) -> Result<String, LaboratoryError> {
     let file = diskperf_diagnostics::input::open(path).map_err(|error| file_error(path, &error))?;
-    let mut bytes = Vec::new();
-    file.take(FILE_BYTES_MAX + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| file_error(path, &error))?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        let reason = "a file of sequences has up to 64 MiB; give fewer at a time";
-        return Err(file_error(path, &reason));
-    }
+    let bytes = diskperf_diagnostics::input::read_short(file, FILE_BYTES_MAX);
+    let bytes = bytes.map_err(|error| file_error(path, &error))?;
+    let reason = "a file of sequences has up to 64 MiB; give fewer at a time";
+    let bytes = bytes.ok_or_else(|| file_error(path, &reason))?;
     let reason = "is no text; give a JSON array of sequences";
     String::from_utf8(bytes).map_err(|_| file_error(path, &reason))
 }

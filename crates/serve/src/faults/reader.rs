@@ -8,7 +8,6 @@ use diskperf_device::faults::{
 use diskperf_diagnostics::{Problem, Text, input};
 use diskperf_sim::Time;
 use std::collections::BTreeSet;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -94,14 +93,13 @@ fn read_text(path: &Path) -> Result<String, ServeError> {
         ServeError::Request(format!("--fault {path}: {reason}"))
     };
     let file = input::open(path).map_err(|error| refused(error.to_string()))?;
-    let mut bytes = Vec::new();
-    let read = file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes);
-    read.map_err(|error| refused(format!("cannot be read: {error}")))?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err(refused(format!(
+    let bytes = input::read_short(file, FILE_BYTES_MAX);
+    let bytes = bytes.map_err(|error| refused(format!("cannot be read: {error}")))?;
+    let bytes = bytes.ok_or_else(|| {
+        refused(format!(
             "has more than {FILE_BYTES_MAX} bytes: name a file of faults"
-        )));
-    }
+        ))
+    })?;
     String::from_utf8(bytes)
         .map_err(|_| refused("is not text in UTF-8: name a file of faults".to_owned()))
 }
